@@ -82,10 +82,10 @@ class AutoscalerController:
         started, done, error = self._clock.monotonic(), NONE, NONE
         try:
             snapshot, target = await self._read(hpa)
-            planned = plan(snapshot, self._clock.now())
+            planned = plan(snapshot, self._clock.now(), self._clock.monotonic())
             self._count(planned)
             refusal = await self._scale(planned, target)
-            planned = status(planned, refusal, self._clock.now())
+            planned = status(planned, refusal, self._clock.now(), self._clock.monotonic())
             self._remember(hpa, planned.history)
             for notice in planned.notices:
                 self._recorder.emit(notice)

@@ -1,20 +1,19 @@
 """Limits how fast a recommendation is followed: stabilization windows, scaling policies, and the limits of the spec.
 
-The history is immutable: functions that add to it return a new one. It does not grow beyond one window.
+The history is immutable: functions that add to it return a new one. It does not grow beyond one window. Its times, and
+``now``, are monotonic seconds.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #normalizeDesiredReplicasWithBehaviors
 """
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History, Mark
-from kcm_cli.machinery.times import shifted
 
 _UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))
 _DOWN = ScalingRules(None, "Max", (ScalingPolicy("Percent", 100, 15),))
@@ -51,7 +50,7 @@ class Normalized(msgspec.Struct, frozen=True):
 
 
 def normalized(
-    behavior: Behavior | None, bounds: Bounds, history: History, now: datetime, down_window_s: float
+    behavior: Behavior | None, bounds: Bounds, history: History, now: float, down_window_s: float
 ) -> Normalized:
     """Limit a recommendation by stabilization windows, policies and the spec."""
     if behavior is None:
@@ -72,12 +71,12 @@ def rules(behavior: Behavior) -> tuple[ScalingRules, ScalingRules]:
     return _defaulted(behavior.scale_up, _UP), _defaulted(behavior.scale_down, _DOWN)
 
 
-def first_seen(history: History | None, current: int, now: datetime) -> History:
+def first_seen(history: History | None, current: int, now: float) -> History:
     """The history. For an autoscaler without one, the current size counts as a recommendation."""
     return History((Mark(current, now),)) if history is None else history
 
 
-def scaled(history: History, behavior: Behavior | None, before: int, after: int, now: datetime) -> History:
+def scaled(history: History, behavior: Behavior | None, before: int, after: int, now: float) -> History:
     """The history with a change of size, which the policies count."""
     if behavior is None:
         return history
@@ -92,7 +91,7 @@ def _with_change(marks: tuple[Mark, ...], new: Mark, seconds: float) -> tuple[Ma
 
     Other old changes are kept, as upstream: policies of the other direction may have longer periods.
     """
-    start = shifted(new.at, -seconds)
+    start = new.at - seconds
     place = max((index for index, mark in enumerate(marks) if mark.at < start), default=len(marks))
     return (*marks[:place], new, *marks[place + 1 :])
 
@@ -113,12 +112,11 @@ def _longest(rules: ScalingRules) -> float:
     return max((policy.period_seconds for policy in rules.policies), default=0)
 
 
-def _since(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[Mark, ...]:
-    start = shifted(now, -seconds)
-    return tuple(mark for mark in marks if mark.at >= start)
+def _since(marks: Iterable[Mark], now: float, seconds: float) -> tuple[Mark, ...]:
+    return tuple(mark for mark in marks if mark.at >= now - seconds)
 
 
-def _remembered(history: History, desired: int, now: datetime, seconds: float) -> History:
+def _remembered(history: History, desired: int, now: float, seconds: float) -> History:
     return replace(history, recommendations=(*_since(history.recommendations, now, seconds), Mark(desired, now)))
 
 
@@ -126,7 +124,7 @@ def _ready(desired: int) -> Limit:
     return Limit(desired, "ReadyForNewScale", "recommended size matches current size")
 
 
-def _highest_recent(bounds: Bounds, history: History, now: datetime, seconds: float) -> Limit:
+def _highest_recent(bounds: Bounds, history: History, now: float, seconds: float) -> Limit:
     recent = _since(history.recommendations, now, seconds)
     highest = max((mark.number for mark in recent), default=bounds.desired)
     return _ready(bounds.desired) if highest <= bounds.desired else _down_stabilized(highest)
@@ -137,7 +135,7 @@ def _down_stabilized(replicas: int) -> Limit:
     return Limit(replicas, "ScaleDownStabilized", text)
 
 
-def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, down_s: float) -> Limit:
+def _stabilized(bounds: Bounds, history: History, now: float, up_s: float, down_s: float) -> Limit:
     """The size closest to the current one that lies within the recommendations of both windows."""
     lowest = min((bounds.desired, *_numbers(history.recommendations, now, up_s)))
     highest = max((bounds.desired, *_numbers(history.recommendations, now, down_s)))
@@ -150,9 +148,8 @@ def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, do
     return Limit(replicas, "ScaleUpStabilized", text)
 
 
-def _numbers(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[int, ...]:
-    start = shifted(now, -seconds)
-    return tuple(mark.number for mark in marks if mark.at > start)
+def _numbers(marks: Iterable[Mark], now: float, seconds: float) -> tuple[int, ...]:
+    return tuple(mark.number for mark in marks if mark.at > now - seconds)
 
 
 def _fits(replicas: int) -> Limit:
@@ -178,7 +175,7 @@ def _within_rules(bounds: Bounds) -> Limit:
     return most if bounds.desired > most.replicas else _fits(bounds.desired)
 
 
-def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[ScalingRules, ScalingRules]) -> Limit:
+def _within_rates(bounds: Bounds, history: History, now: float, both: tuple[ScalingRules, ScalingRules]) -> Limit:
     if bounds.desired > bounds.current:
         rate = max(_limit(bounds.current, history, now, both[0], 1), bounds.current)
         most = _at_most(bounds.maximum, rate)
@@ -192,7 +189,7 @@ def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[S
     return _fits(bounds.desired)
 
 
-def _limit(current: int, history: History, now: datetime, rules: ScalingRules, sign: int) -> int:
+def _limit(current: int, history: History, now: float, rules: ScalingRules, sign: int) -> int:
     """The size at which the policies end scaling now, by selectPolicy; ``sign``: 1 for up, -1 for down."""
     if rules.select_policy == "Disabled":
         return current
@@ -203,7 +200,7 @@ def _limit(current: int, history: History, now: datetime, rules: ScalingRules, s
     return min(proposals, default=_HIGHEST)
 
 
-def _proposal(current: int, history: History, now: datetime, policy: ScalingPolicy, sign: int) -> int:
+def _proposal(current: int, history: History, now: float, policy: ScalingPolicy, sign: int) -> int:
     """The limit of one policy, from the size at the start of its period."""
     period = policy.period_seconds
     start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))

@@ -95,18 +95,18 @@ class Rescale(msgspec.Struct, frozen=True):
         return replace(self, status=status)
 
 
-def plan(snapshot: Snapshot, now: datetime) -> Rescale:
-    """Decide on the size, by the limits of the spec or by the metrics."""
+def plan(snapshot: Snapshot, now: datetime, at: float) -> Rescale:
+    """Decide on the size, by the limits of the spec or by the metrics. ``at``: ``now`` in monotonic seconds."""
     hpa, scale = snapshot.hpa, snapshot.scale
     if scale is None:
         return _unreadable(snapshot, now)
     current, least = scale.spec.replicas, minimum(hpa.spec)
-    history = behavior.first_seen(snapshot.history, current, now)
+    history = behavior.first_seen(snapshot.history, current, at)
     text = "the HPA controller was able to get the target's current scale"
     start = Rescale(snapshot, current, hpa.status, history)
     start = start.with_condition(now, ABLE, "True", "SucceededGetScale", text)
     if needs_metrics(hpa, scale, snapshot.features):
-        return _by_metrics(start, scale, now)
+        return _by_metrics(start, scale, now, at)
     if current != 0:
         if current <= hpa.spec.max_replicas:
             return replace(start, replicas=least, reason=_BELOW_MINIMUM)
@@ -156,7 +156,7 @@ def _unreadable(snapshot: Snapshot, now: datetime) -> Rescale:
     )
 
 
-def _by_metrics(start: Rescale, scale: Scale, now: datetime) -> Rescale:
+def _by_metrics(start: Rescale, scale: Scale, now: datetime, at: float) -> Rescale:
     """The highest proposal, limited by stabilization, policies and the spec."""
     refused = _unselectable(start, scale.status.target_selector, now)
     if refused is not None:
@@ -173,7 +173,7 @@ def _by_metrics(start: Rescale, scale: Scale, now: datetime) -> Rescale:
         return _uncomputed(looked, error)
     text = f"the HPA was able to successfully calculate a replica count from {best.metric}"
     looked = looked.with_condition(now, ACTIVE, "True", "ValidMetricFound", text)
-    return replace(_normalized(looked, best, now), failure=SyncFailed(error) if failed else None)
+    return replace(_normalized(looked, best, now, at), failure=SyncFailed(error) if failed else None)
 
 
 def _unselectable(start: Rescale, text: str, now: datetime) -> Rescale | None:
@@ -245,7 +245,7 @@ def tolerances(snapshot: Snapshot) -> Tolerances:
     return Tolerances(down, up)
 
 
-def _normalized(looked: Rescale, best: Proposal, now: datetime) -> Rescale:
+def _normalized(looked: Rescale, best: Proposal, now: datetime, at: float) -> Rescale:
     """The decision with the proposal, limited by stabilization, policies and the spec."""
     spec, current, desired = looked.hpa.spec, looked.replicas, max(best.replicas, 0)
     reason = ""
@@ -253,7 +253,7 @@ def _normalized(looked: Rescale, best: Proposal, now: datetime) -> Rescale:
         reason = f"{best.metric} above target" if desired > current else "All metrics below target"
     bounds = Bounds(current, desired, minimum(spec), spec.max_replicas)
     window_s = looked.snapshot.config.downscale_stabilization_s
-    result = behavior.normalized(spec.behavior, bounds, looked.history or History(), now, window_s)
+    result = behavior.normalized(spec.behavior, bounds, looked.history or History(), at, window_s)
     limited = looked.with_condition(now, ABLE, "True", result.able.reason, result.able.message)
     limited = limited.with_condition(
         now, LIMITED, str(result.is_limited), result.limited.reason, result.limited.message

@@ -19,10 +19,10 @@ class Features(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A recommendation or a change of size, with its time."""
+    """A recommendation or a change of size. ``at``: monotonic seconds, so that setting the clock moves no window."""
 
     number: int
-    at: datetime
+    at: float
 
 
 class History(msgspec.Struct, frozen=True):

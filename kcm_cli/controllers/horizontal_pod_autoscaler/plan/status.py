@@ -20,9 +20,9 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import (
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History
 
 
-def status(plan: Rescale, error: str, now: datetime) -> Rescale:
+def status(plan: Rescale, error: str, now: datetime, at: float) -> Rescale:
     """The executed plan with its complete status. ``error``: why the target could not be scaled; empty if it was scaled
-    or did not have to be."""
+    or did not have to be. ``at``: ``now`` in monotonic seconds."""
     current, desired = plan.current, plan.replicas
     if plan.settled:
         return plan
@@ -37,7 +37,7 @@ def status(plan: Rescale, error: str, now: datetime) -> Rescale:
         return replace(failed.with_sizes(plan.hpa.status.desired_replicas), failure=failure, settled=True)
     text = f"the HPA controller was able to update the target scale to {desired}"
     done = _marked(plan.with_condition(now, ABLE, "True", "SucceededRescale", text), now)
-    history = behavior.scaled(plan.history or History(), plan.hpa.spec.behavior, current, desired, now)
+    history = behavior.scaled(plan.history or History(), plan.hpa.spec.behavior, current, desired, at)
     return replace(done.with_sizes(desired, now).with_event("Normal", "SuccessfulRescale", size), history=history)
 
 

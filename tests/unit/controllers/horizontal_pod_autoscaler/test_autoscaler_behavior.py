@@ -1,7 +1,6 @@
 """Stabilization, rates and limits."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,11 +11,11 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History, Mark
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NOW = 10_000.0
 
 
-def ago(seconds: int) -> datetime:
-    return NOW - timedelta(seconds=seconds)
+def ago(seconds: int) -> float:
+    return NOW - seconds
 
 
 def limited(rules: Behavior | None, bounds: Bounds, history: History = History()) -> tuple[int, str]:  # noqa: B008
@@ -155,9 +154,9 @@ def followed(
     current, now, past = minimum, NOW, [(NOW, minimum)]
     history = behavior.first_seen(None, current, now)
     for recommendation in recommendations:
-        now += timedelta(seconds=step_s)
+        now += step_s
         result = behavior.normalized(rules, Bounds(current, recommendation, minimum, maximum), history, now, window_s)
-        recent = [number for at, number in past if at > now - timedelta(seconds=window_s)] + [recommendation]
+        recent = [number for at, number in past if at > now - window_s] + [recommendation]
         past.append((now, recommendation))
         size, before = result.limited.replicas, current
         yield before, size, recent

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
 from kcm_cli.api.core import PODS
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler import controller
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
@@ -51,6 +53,29 @@ async def test_scales_up_with_load_and_down_after_stabilization(world: World):
         assert (await story.condition("AbleToScale"))[:2] == ("True", "ReadyForNewScale")
         status = await story.status()
         assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 2)
+
+
+@pytest.mark.parametrize("seconds", [3600, -45])
+async def test_setting_the_wall_clock_changes_no_window(world: World, monkeypatch, seconds):
+    """Set forward, nothing is forgotten; set back, nothing counts for longer."""
+    set_by = [timedelta()]
+    now = LoopClock.now
+    monkeypatch.setattr(LoopClock, "now", lambda self: now(self) + set_by[0])
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="160m")
+        await world.wait(10)
+        down = pods_per(1, 60, stabilizationWindowSeconds=120)
+        await story.autoscale(behavior={"scaleUp": pods_per(3, 15), "scaleDown": down})
+        assert await story.followed(45) == [1, 4]
+        await story.load(cpu_total="40m")
+        await world.wait(30)
+        set_by[0] = timedelta(seconds=seconds)
+        assert await story.followed(65) == [4]
+        assert await story.followed(20) == [4, 3]
+        set_by[0] = timedelta()
+        assert await story.followed(40) == [3]
+        assert await story.followed(20) == [3, 2]
 
 
 async def test_limits_are_reported_as_a_condition(world: World):

@@ -35,7 +35,7 @@ def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomput
     )
     shown: dict[str, Any] = {"scale": scale, "autoscalers": ("hpa",), "readings": readings} | extra
     config, features = HorizontalPodAutoscalerConfig(), Features(tolerance=True, to_zero=False, pod_level=True)
-    return plan(Snapshot(hpa, config, features, None, **shown), NOW)
+    return plan(Snapshot(hpa, config, features, None, **shown), NOW, 0.0)
 
 
 def conditions(found: Rescale) -> dict[str, tuple[str, str]]:
@@ -90,14 +90,14 @@ def test_selectors(extra: dict[str, Any], event: str, reason: str) -> None:
 
 def test_an_invalid_scale() -> None:
     found = planned(autoscaler(external("a")), 4, scale=None, unreadable="no such thing", by_spec=True)
-    assert status(found, "", NOW) is found
+    assert status(found, "", NOW, 0.0) is found
     assert (conditions(found), events(found)) == ({"AbleToScale": ("False", "FailedGetScale")}, ["FailedGetScale"])
     assert found.status.desired_replicas == 3
     assert found.failure is not None and found.failure.by_spec
 
 
 def test_the_status_after_scaling() -> None:
-    found = status(planned(autoscaler(external("a")), 4, 60_000), "", NOW)
+    found = status(planned(autoscaler(external("a")), 4, 60_000), "", NOW, 0.0)
     assert events(found) == ["SuccessfulRescale"]
     assert conditions(found)["AbleToScale"] == ("True", "SucceededRescale")
     assert (found.status.current_replicas, found.status.desired_replicas) == (4, 6)
@@ -105,7 +105,7 @@ def test_the_status_after_scaling() -> None:
 
 
 def test_the_status_after_a_failure() -> None:
-    found = status(planned(autoscaler(external("a")), 4, 60_000), "Conflict", NOW)
+    found = status(planned(autoscaler(external("a")), 4, 60_000), "Conflict", NOW, 0.0)
     assert events(found) == ["FailedRescale"]
     assert conditions(found)["AbleToScale"] == ("False", "FailedUpdateScale")
     assert (found.status.desired_replicas, found.status.last_scale_time, found.settled) == (3, None, True)
