@@ -21,34 +21,35 @@ def status_patch(
     now: datetime,
     *,
     failed: bool = False,
-    tracks_generation: bool = True,
-    states_generation: bool = True,
+    tracks_generation: bool | None = True,
+    unchanged: bool = False,
 ) -> Patch | None:
-    """A patch of the status subresource (precondition: uid); None if nothing changes.
+    """A patch of the status subresource; None if nothing changes.
 
     condition: type, status, reason and message. failed: set the phase to Failed unless it is final, and
-    observedGeneration. tracks_generation: gate PodObservedGenerationTracking. states_generation: whether
-    the condition has that generation.
+    observedGeneration. tracks_generation: gate PodObservedGenerationTracking; None for a condition without that
+    generation. unchanged: the precondition is the pod's resourceVersion, not only its uid.
     """
     status: Doc = {}
     if failed and not is_terminal(pod):
         status["phase"] = "Failed"
-    new = _condition(pod, condition, now, tracks_generation, states_generation) if condition is not None else None
+    new = _condition(pod, condition, now, tracks_generation) if condition is not None else None
     if new is not None:
         status["conditions"] = [new]
     if not status:
         return None
     if failed and (tracks_generation or pod.status.observed_generation):
         status["observedGeneration"] = pod.metadata.generation
-    body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
+    precondition = {"uid": pod.uid} | ({"resourceVersion": pod.metadata.resource_version} if unchanged else {})
+    body: Doc = {"metadata": precondition, "status": status}
     reason = str(condition.get("reason", "")) if condition is not None else "pod has failed"
     return Patch(PODS, pod.namespace, pod.name, body, subresource="status", reason=reason)
 
 
-def _condition(pod: Pod, condition: Doc, now: datetime, tracks: bool, states: bool) -> Doc | None:
+def _condition(pod: Pod, condition: Doc, now: datetime, tracks: bool | None) -> Doc | None:
     current = find(pod.status.conditions, str(condition["type"]))
     new = dict(condition)
-    if states and (tracks or (current is not None and current.observed_generation)):
+    if tracks is not None and (tracks or (current is not None and current.observed_generation)):
         new["observedGeneration"] = pod.metadata.generation
     if current is not None:
         same = (current.status, current.reason, current.message)

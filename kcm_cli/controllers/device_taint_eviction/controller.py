@@ -118,7 +118,7 @@ class DeviceTaintEvictionController:
             if pod.deleting:
                 return True
             self._emit(key, uid, "Marking for deletion")
-            patch = status_patch(pod, _DISRUPTED, self._clock.now(), states_generation=False)
+            patch = status_patch(pod, _DISRUPTED, self._clock.now(), tracks_generation=None)
             if patch is not None:
                 await writes.send(self._client, patch)
             await self._client.delete(

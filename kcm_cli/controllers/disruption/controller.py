@@ -122,13 +122,16 @@ class DisruptionController:
             await writes.send(self._client, Update(POD_DISRUPTION_BUDGETS, budget, changes, "status"))
 
     async def sync_stale(self, key: str) -> float | None:
-        """Set a stale DisruptionTarget condition to False."""
+        """Set a stale DisruptionTarget condition to False. A pod that has changed meanwhile is looked at again: it may
+        have been chosen anew."""
         pod = self._pods.store.get(key)
         wait = plan.stale_in_s(pod, self._clock.now()) if pod is not None else None
         if pod is None or wait is None or wait > 0:
             return wait
         condition = {"type": plan.DISRUPTION_TARGET, "status": "False", "reason": "", "message": ""}
-        patch = status_patch(pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation)
+        patch = status_patch(
+            pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation, unchanged=True
+        )
         if patch is not None:
             with suppress(NotFound):
                 await writes.send(self._client, replace(patch, reason="stale DisruptionTarget condition"))

@@ -344,6 +344,31 @@ async def test_a_stale_disruption_target_condition(world: World, story: Story, r
         assert (await world.condition("p0", "DisruptionTarget"))["status"] == left
 
 
+async def test_a_disruption_target_condition_renewed_meanwhile_is_not_taken_back(world: World, story: Story):
+    """The pod was chosen again just before the stale condition is written: the change is kept."""
+    renewed: list[bool] = []
+
+    async def renew(request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith("/pods/p0/status") and not renewed:
+            renewed.append(True)
+            await story.condition("p0", "DisruptionTarget", "True", reason="EvictionByEvictionAPI", **at(140))
+
+    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, renew)):
+        await owned_pods(world, None, 1)
+        await world.wait(20)
+        await story.condition("p0", "DisruptionTarget", "True", reason="EvictionByEvictionAPI", **at(20))
+        await world.wait(130)
+        assert renewed
+        assert (await world.condition("p0", "DisruptionTarget"))["status"] == "True"
+        await world.wait(120)
+        assert (await world.condition("p0", "DisruptionTarget"))["status"] == "False"
+
+
+def at(second: int) -> dict[str, str]:
+    """The time of a condition that was set that long after the start of the virtual time."""
+    return {"lastTransitionTime": f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"}
+
+
 async def evictor(story: Story, rng: random.Random, floor: Callable[[], int], until_s: float) -> int:
     """Evicts whatever it finds; how often it was allowed to. The budget is checked after each time."""
     granted = 0
