@@ -83,18 +83,25 @@ class NodeLifecycleController:
     # -- changed nodes and pods
 
     async def sync_node(self, key: str) -> None:
+        """Write the NoSchedule taints and the deprecated labels of a node. A failure of one does not stop the other."""
         node = self._nodes.store.get(key)
         if node is None:
             return
+        failed: RequestError | None = None
         if taints := plan.plan_taints(node, self._clock.now()):
-            await writes.send(self._client, taints)
+            try:
+                await writes.send(self._client, taints)
+            except RequestError as error:
+                failed = error
         if labels := plan.plan_labels(node):
             try:
                 await writes.send(self._client, labels)
             except RequestError as error:
                 fields = {"node": kobj(node), "err": str(error)}
                 log.error("Failed to reconcile labels for node, requeue it", extra={"fields": fields})
-                raise
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     async def sync_pod(self, key: str) -> None:
         """Mark a pod as not ready that was bound to a node which is not ready."""

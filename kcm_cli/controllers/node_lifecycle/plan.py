@@ -82,7 +82,8 @@ def has_taint(node: Node, key: str) -> bool:
 
 
 def plan_eviction(ready: Condition) -> tuple[str, str] | None:
-    """(the key of the NoExecute taint for a Ready condition, the key of the other one); None for a ready node."""
+    """(the key of the NoExecute taint for a Ready condition, the key of the other one); None for any other
+    status than False and Unknown."""
     return {"False": (NOT_READY, UNREACHABLE), "Unknown": (UNREACHABLE, NOT_READY)}.get(ready.status)
 
 

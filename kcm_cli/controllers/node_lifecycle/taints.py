@@ -78,10 +78,12 @@ class EvictionTaints:
             log.error(text, extra={"fields": {"node": kobj(node), "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
-        """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once."""
+        """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once. An
+        unknown status changes nothing."""
         keys = plan.plan_eviction(ready)
         if keys is None:
-            await self._reachable(node)
+            if ready.status == "True":
+                await self._reachable(node)
             return
         key, other = keys
         if plan.has_taint(node, other):

@@ -172,6 +172,25 @@ async def test_taints_that_another_client_removes_from_a_silent_node_are_added_a
         assert messages == [f"Node {name} status is now: NodeNotReady"]
 
 
+async def test_labels_follow_the_node_although_its_taints_are_refused(world: World):
+    name = (await names(world))[0]
+    refused = [True]
+
+    def refuses(request: Request) -> bool:
+        return refused[0] and request.method == "PATCH" and b"NoSchedule" in request.body
+
+    async with running(world, Refusing(world.server.transport(), refuses)):
+        await world.wait(20)
+        metadata = {"labels": {"kubernetes.io/os": "plan9"}}
+        await world.patch(NODES, name, {"metadata": metadata, "spec": {"unschedulable": True}})
+        await world.wait(5)
+        assert (await world.get(NODES, name))["metadata"]["labels"]["beta.kubernetes.io/os"] == "plan9"
+        assert await taints(world, name) == set()
+        refused[0] = False
+        await world.wait(60)
+        assert await taints(world, name) == {("node.kubernetes.io/unschedulable", "NoSchedule")}
+
+
 async def test_taints_and_labels_follow_the_node_at_once(world: World):
     name, cordoned = (await names(world))[0], ("node.kubernetes.io/unschedulable", "NoSchedule")
     async with running(world, world.server.transport()):

@@ -37,3 +37,13 @@ async def test_a_taint_goes_that_the_nodes_of_the_check_are_too_old_to_show(worl
     await taints.follow(fresh, Condition(type="Ready", status="Unknown"))
     await taints.let_off([old])
     assert not (await world.get(NODES, name))["spec"].get("taints")
+
+
+async def test_a_ready_condition_of_an_unknown_status_leaves_the_taints(world: World) -> None:
+    name = (await world.items(NODES))[0]["metadata"]["name"]
+    await world.patch(NODES, name, {"spec": {"taints": [{"key": UNREACHABLE, "effect": "NoExecute"}]}})
+    node = await world.client.get(core.NODES, "", name)
+    taints = EvictionTaints(cast("ControllerContext", Context(world)), NodeMetrics(Registry()), 0.0)
+    for status, left in ("Perhaps", True), ("", True), ("True", False):
+        await taints.follow(node, Condition(type="Ready", status=status))
+        assert bool((await world.get(NODES, name))["spec"].get("taints")) is left
