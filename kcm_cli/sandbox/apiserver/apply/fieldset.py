@@ -138,6 +138,34 @@ def _below(node: Node | None, key: str) -> tuple[Node | None, bool]:
     return node.item, False
 
 
+def with_atoms(fields: Fields, node: Node) -> Fields:
+    """The set for a type that may have changed since: maps and lists that are owned as a whole by now have one entry.
+    The same object if it has nothing of the kind.
+
+    upstream: sigs.k8s.io/structured-merge-diff typed/reconcile_schema.go
+    """
+    out: Fields | None = None
+    for key, entry in fields.items():
+        child = None if key == SELF else _typed_below(node, key)
+        if child is None:
+            continue
+        made = LEAF if entry and _is_atom(child) else with_atoms(entry, child)
+        if made is not entry:
+            out = dict(fields) if out is None else out
+            out[key] = made
+    return fields if out is None else out
+
+
+def _typed_below(node: Node, key: str) -> Node | None:
+    field = node.fields.get(key[2:]) if key.startswith("f:") else None
+    return node.item if field is None else field.node
+
+
+def _is_atom(node: Node) -> bool:
+    """Whether a map or list of this type is owned as a whole."""
+    return node.atomic if node.kind in ("struct", "map") else node.kind == "list" and node.list_type == "atomic"
+
+
 def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """All paths in order: those that end at a level before longer ones."""
     keys = sorted((key for key in fields if key != SELF), key=order)

@@ -38,7 +38,14 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     read,
     write,
 )
-from kcm_cli.sandbox.apiserver.apply.tracking import Tracker, WriteTarget, stripped, without_managed
+from kcm_cli.sandbox.apiserver.apply.tracking import (
+    Tracker,
+    Untyped,
+    Versioned,
+    WriteTarget,
+    stripped,
+    without_managed,
+)
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 KUBECTL = "kubectl"
@@ -87,9 +94,12 @@ class ServerSide:
         before = without_managed(live) if live is not None else place.empty
         manager_id = place.manager(manager, APPLY)
         try:
+            managers = self._tracker.reconciled(place, managers, before)
             result = self._run(Apply(place, manager_id, before, config, force), managers)
         except ApplyConflict as conflict:
             raise conflict_error(conflict.conflicts) from None
+        except Untyped as error:
+            raise ApiError(500, "", str(error)) from None
         except NoElement as error:
             raise ApiError(500, "", f"failed to merge config: {error}") from None
         doc, managers = result.doc, result.managers
@@ -154,21 +164,57 @@ class ServerSide:
         return _Result(None if result == request.live else result, managers)
 
     def _prune(self, request: Apply, merged: Doc, managers: Managers, last: Owned | None) -> Doc:
-        """Remove the fields that the manager applied before and no longer applies, unless another manager owns them."""
+        """Remove the fields that the manager applied before and no longer applies, unless another manager owns them.
+
+        The fields of each manager are those of its version. Raises Untyped.
+        """
         if last is None or not last.fields:
             return merged
-        node = request.place.node
-        before = with_named_fields(last.fields, node)
-        pruned = typed.remove(node, merged, before)
-        owned: Fields = {}
+        place = request.place
+        try:
+            return self._pruned(request, Versioned(place.version, place.node, merged), managers, last)
+        except Untyped as error:
+            raise Untyped(f"failed to prune fields: {error}") from None
+
+    def _pruned(self, request: Apply, merged: Versioned, managers: Managers, last: Owned) -> Doc:
+        applied = self._seen(request, merged, last.version, "failed to convert merged object to last applied version: ")
+        if applied is None:
+            return merged.doc
+        before = with_named_fields(last.fields, applied.node)
+        pruned = _without(applied, before)
+        owned: dict[str, Fields] = {last.version: {}}  # first, since what it requires may be necessary for conversions
         for each in managers.values():
-            owned = union(owned, each.fields)
-        all_fields = with_named_fields(typed.field_set(node, merged), node)
-        kept = with_named_fields(typed.field_set(node, pruned), node)
-        kept = union(kept, with_named_fields(owned, node))
-        pruned = typed.remove(node, merged, difference(all_fields, kept))
-        left = with_named_fields(typed.field_set(node, pruned), node)
-        return typed.remove(node, merged, intersection(difference(all_fields, left), before))
+            owned[each.version] = union(owned.get(each.version, {}), each.fields)
+        whole: Versioned = applied
+        for version, fields in owned.items():
+            at, failed = f"at version {version}: ", "failed add back owned items: failed to convert"
+            seen = self._seen(request, whole, version, f"{failed} merged object {at}")
+            rest = self._seen(request, pruned, version, f"{failed} pruned object {at}")
+            if seen is None or rest is None:
+                continue
+            kept = union(_all_fields(rest), with_named_fields(fields, rest.node))
+            whole, pruned = seen, _without(seen, difference(_all_fields(seen), kept))
+        failed = "failed add back dangling items: failed to convert pruned object to last applied version: "
+        left = self._seen(request, pruned, last.version, failed)
+        if left is not None:
+            applied = _without(applied, intersection(difference(_all_fields(applied), _all_fields(left)), before))
+        result = self._seen(request, applied, request.place.version, "")
+        return merged.doc if result is None else result.doc
+
+    def _seen(self, request: Apply, seen: Versioned, version: str, failed: str) -> Versioned | None:
+        try:
+            stored = request.live is not request.place.empty
+            return self._tracker.in_version(request.place, seen, version, stored=stored)
+        except Untyped as error:
+            raise Untyped(f"{failed}{error}") from None
+
+
+def _all_fields(seen: Versioned) -> Fields:
+    return with_named_fields(typed.field_set(seen.node, seen.doc), seen.node)
+
+
+def _without(seen: Versioned, removed: Fields) -> Versioned:
+    return replace(seen, doc=typed.remove(seen.node, seen.doc, removed))
 
 
 def _renewed(last: Owned | None, fields: Fields, version: str) -> Owned:

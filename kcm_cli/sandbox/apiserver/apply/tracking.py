@@ -19,7 +19,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.apply import typed
 from kcm_cli.sandbox.apiserver.apply.compare import Changes, Comparer, taken
 from kcm_cli.sandbox.apiserver.apply.elements import NoElement
-from kcm_cli.sandbox.apiserver.apply.fieldset import SELF, Fields, union
+from kcm_cli.sandbox.apiserver.apply.fieldset import SELF, Fields, union, with_atoms
 from kcm_cli.sandbox.apiserver.apply.managers import (
     UPDATE,
     BadManagedFields,
@@ -71,11 +71,24 @@ class WriteTarget(msgspec.Struct, frozen=True):
         return build_manager_id(name, operation, self.version, self.subresource)
 
 
+class Untyped(Exception):
+    """An object in the version of a manager does not match its type. The text is upstream's."""
+
+
+class Versioned(msgspec.Struct, frozen=True):
+    """An object in an apiVersion, and its type."""
+
+    version: str
+    node: Node
+    doc: Doc
+
+
 class Versions(Protocol):
     """Converts objects to the API versions of managers."""
 
-    def convert(self, resource: ResourceInfo, doc: Doc, version: str, *, stored: bool) -> tuple[Node, Doc] | None:
-        """The type and the object in another apiVersion; None if it is not served. Changes nothing.
+    def convert(self, resource: ResourceInfo, doc: Doc, versions: tuple[str, str], *, stored: bool) -> Versioned | None:
+        """The object in the second of two apiVersions (it is in the first); None if that is not served. Changes
+        nothing, and neither prunes nor defaults custom objects.
 
         stored: whether an earlier version of the object is. Raises Unconverted, and ApiError if a webhook fails.
         """
@@ -102,11 +115,12 @@ class Tracker:
         try:
             if place.resource.custom and _misshapen(place.node, before, new):
                 return  # as upstream: values of wrong types cannot be tracked
+            managers = self.reconciled(place, managers, before)
             changes = self.comparer.compare(place.node, before, new)
             if stated is not None and old is not None:
                 changes.modified = union(changes.modified, self.comparer.emptied(place.node, before, new, stated))
             self.share(place, managers, changes, before, new)
-        except (NoElement, ApiError):
+        except (NoElement, Untyped, ApiError):
             return  # as upstream: an object that cannot be tracked or converted loses its owners
         mine = stripped(taken(changes))
         if mine:
@@ -146,17 +160,49 @@ class Tracker:
                 managers[manager_id] = rest
 
     def changes_in(self, place: WriteTarget, version: str, before: Doc, after: Doc) -> Changes | None:
-        """The changes in another version of the API; None if that is not served."""
-        if self._versions is None:
-            return None
+        """The changes in another version of the API; None if that is not served. Raises Untyped."""
         stored = before is not place.empty
-        earlier = self._versions.convert(place.resource, before, version, stored=stored)
-        later = self._versions.convert(place.resource, after, version, stored=stored)
+        earlier = self._seen(place, before, version, stored, "failed to convert old object: ")
+        later = self._seen(place, after, version, stored, "failed to convert new object: ")
         if earlier is None or later is None:
             return None
-        changes = self.comparer.compare(later[0], earlier[1], later[1])
+        changes = self.comparer.compare(later.node, earlier.doc, later.doc)
         place.writable.narrow(changes)
         return changes
+
+    def _seen(self, place: WriteTarget, doc: Doc, version: str, stored: bool, failed: str) -> Versioned | None:
+        try:
+            return self.in_version(place, Versioned(place.version, place.node, doc), version, stored=stored)
+        except Untyped as error:
+            raise Untyped(f"{failed}{error}") from None
+
+    def in_version(self, place: WriteTarget, seen: Versioned, version: str, *, stored: bool) -> Versioned | None:
+        """An object in another apiVersion; None if that is not served. Raises Untyped if it does not match the type."""
+        if seen.version == version:
+            return seen
+        if self._versions is None:
+            return None
+        found = self._versions.convert(place.resource, seen.doc, (seen.version, version), stored=stored)
+        if found is not None and (wrong := typed.listed(typed.problems(found.node, found.doc))):
+            raise Untyped(wrong)
+        return found
+
+    def reconciled(self, place: WriteTarget, managers: Managers, live: Doc) -> Managers:
+        """The managers of a custom object, whose schema may have changed since: fields that have become atomic are
+        owned as a whole. Those whose version is not served are removed. Raises Untyped.
+
+        upstream: merge/update.go#reconcileManagedFieldsWithSchemaChanges
+        """
+        if not place.resource.custom:
+            return managers
+        here, found = Versioned(place.version, place.node, live), dict(managers)
+        for manager_id, owned in managers.items():
+            seen = self.in_version(place, here, owned.version, stored=live is not place.empty)
+            if seen is None:
+                del found[manager_id]
+            elif (fields := with_atoms(owned.fields, seen.node)) is not owned.fields:
+                found[manager_id] = Owned(fields, owned.version, owned.time)
+        return found
 
 
 def _known_managers(old: Doc | None, given: object, *, from_request: bool) -> Managers:

@@ -255,12 +255,12 @@ class CustomVersion(Conversion):
         return self.nop_converted(doc) if self._webhook is None else self._converted(doc, self._webhook)
 
     def versioned(self, doc: Tree, *, stored: bool) -> Tree:
-        """An object for comparison in this version. ``stored``: it exists, so that the webhook is called, if there is
-        one. Raises Unconverted, ApiError 500.
+        """An object for comparison in this version, neither pruned nor defaulted, as upstream's field managers see it.
+        ``stored``: it exists, so that the webhook is called, if there is one. Raises Unconverted, ApiError 500.
         """
         if self._webhook is None or not stored:
-            return self.nop_converted(doc)
-        return self._pruned(self._webhook.known(doc, self.target.api_version))
+            return {**doc, "apiVersion": self.target.api_version}
+        return self._webhook.known(doc, self.target.api_version)
 
     def nop_converted(self, doc: Tree) -> Tree:
         """A document in this version without the webhook: only apiVersion changes. upstream: nopConverter"""
