@@ -289,7 +289,8 @@ class OwnWrites:
         if unseen.versions or unseen.ends:
             return
         if not unseen.lost:
-            self._unseen.pop(key, None)
+            if self._unseen.get(key) is unseen:  # another queue may have written since a lookup began
+                del self._unseen[key]
             if unseen.cancel is not None:
                 unseen.cancel()
         waiting, unseen.waiting = unseen.waiting, []

@@ -647,3 +647,25 @@ async def test_concurrent_lookups_of_a_key_by_two_queues():
     urgent = WorkQueue("urgent", world.clock)
     await world.create()
     assert await asyncio.gather(world.shown(), world.own.shown(KEY, urgent)) == [True, True]
+
+
+async def test_a_lookup_that_ends_late_does_not_forget_newer_writes(monkeypatch: pytest.MonkeyPatch):
+    world = World(ConnectionLost("broken"), listed(), listed(), (WRITTEN, doc("7")))
+    await world.create()
+    send, goes_on = world.server.send, asyncio.Event()
+
+    async def late(request: Request) -> Response:
+        monkeypatch.setattr(world.server, "send", send)
+        answer = await send(request)
+        await goes_on.wait()
+        return answer
+
+    monkeypatch.setattr(world.server, "send", late)
+    slow = asyncio.create_task(world.shown())
+    await asyncio.sleep(0)
+    assert await world.own.shown(KEY, WorkQueue("urgent", world.clock))
+    await world.create()  # what the faster queue wrote then
+    goes_on.set()
+    assert not await slow
+    world.show("7")
+    assert await world.shown()
