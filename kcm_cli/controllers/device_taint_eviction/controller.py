@@ -25,7 +25,7 @@ from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEviction
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
 from kcm_cli.controllers.device_taint_eviction.plan import Eviction
 from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
-from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of
+from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of, selects
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, StartLines, Watch, gate
@@ -134,7 +134,7 @@ class DeviceTaintEvictionController:
 
     # -- what a change means for pods
 
-    def _schedule(self, pod: Pod) -> Iterator[After]:
+    def _schedule(self, pod: Pod) -> Iterator[str | After]:
         if not has_claims(pod) or pod.uid in self._evicted:
             return
         eviction = plan.plan(pod, self._evictions, groups=self._groups)
@@ -143,11 +143,12 @@ class DeviceTaintEvictionController:
                 self._emit(pod.key, pod.uid, "Cancelling deletion")
             return
         self._due[pod.key] = pod.uid, eviction
-        yield After(f"{POD}:{pod.key}", (eviction.when - self._clock.now()).total_seconds())
+        key, left_s = f"{POD}:{pod.key}", (eviction.when - self._clock.now()).total_seconds()
+        yield After(key, left_s) if left_s > 0 else key
         for name, _ in eviction.rules:
             yield _report(name)
 
-    def _schedule_users(self, claim: ResourceClaim) -> Iterator[After]:
+    def _schedule_users(self, claim: ResourceClaim) -> Iterator[str | After]:
         for consumer in claim.status.reserved_for:
             key = f"{claim.namespace}/{consumer.name}"
             if is_pod(consumer):
@@ -158,7 +159,7 @@ class DeviceTaintEvictionController:
                 for pod in self._pods.store.by_index(BY_GROUP, key):
                     yield from self._schedule(pod)
 
-    def _users_to_recheck(self, claims: Iterable[ResourceClaim]) -> Iterator[After]:
+    def _users_to_recheck(self, claims: Iterable[ResourceClaim]) -> Iterator[str | After]:
         """The keys of the users of claims whose eviction changed with the taints."""
         for claim in claims:
             before = self._evictions.get(claim.key)
@@ -228,12 +229,12 @@ class DeviceTaintEvictionController:
 
     def rule_added(self, rule: DeviceTaintRule) -> Keys:
         """The rule's key, and the keys of pods whose eviction changed."""
-        if rule.spec.taint.effect == NO_EXECUTE:
-            self._taints.rules[rule.name] = rule
-        else:
-            self._taints.rules.pop(rule.name, None)
+        before = self._taints.rules.pop(rule.name)
+        after = rule if rule.spec.taint.effect == NO_EXECUTE else None
+        if after is not None:
+            self._taints.rules.put(after)
         yield f"{RULE}:{rule.name}"
-        yield from self._users_to_recheck(self._claims.store.list())
+        yield from self._users_to_recheck(self._selected(before, after))
 
     def rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> Keys:
         """The keys of ``rule_added``, if the rule's spec changed."""
@@ -242,8 +243,20 @@ class DeviceTaintEvictionController:
     def rule_deleted(self, rule: DeviceTaintRule) -> Keys:
         """The keys of pods whose eviction changed."""
         self._status.evicted.pop((rule.name, rule.uid), None)
-        known = self._taints.rules.pop(rule.name, None)
-        return () if known is None else self._users_to_recheck(self._claims.store.list())
+        return self._users_to_recheck(self._selected(self._taints.rules.pop(rule.name)))
+
+    def _selected(self, *rules: DeviceTaintRule | None) -> Iterable[ResourceClaim]:
+        """The claims with a device that some of the rules selects. Other claims are evicted as before."""
+        found: dict[str, ResourceClaim] = {}
+        for rule in rules:
+            selector = rule.spec.device_selector if rule is not None else None
+            if rule is None or selector is None:
+                continue
+            named = selector.driver is not None and selector.pool is not None
+            store = self._claims.store
+            claims = store.by_index(_POOL, f"{selector.driver}/{selector.pool}") if named else store.list()
+            found |= {one.key: one for one in claims if any(selects(rule, device) for device in devices_of(one))}
+        return found.values()
 
 
 def _report(rule: str) -> After:

@@ -68,7 +68,7 @@ class RuleStatus:
 
     def _with_effect(self, rule: DeviceTaintRule, taints: Taints) -> Evictions:
         """The evictions that this rule would cause."""
-        found = ((claim, taints.eviction_of(claim, (rule,))) for claim in self._claims)
+        found = ((claim, taints.eviction_of(claim, rule)) for claim in self._claims)
         return {claim.key: (claim, one) for claim, one in found if one is not None}
 
     async def _apply(self, rule: DeviceTaintRule, condition: Condition, now: str) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
+from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, ResourceClaim
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
+from kcm_cli.controllers.device_taint_eviction.taints import Taints
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from tests.kit.alpha import make, serve
@@ -87,6 +88,7 @@ async def test_the_pod_of_a_tainted_device_is_evicted(world: World):
         shown = registry.expose().decode()
         assert "device_taint_eviction_controller_pod_deletions_total 1" in shown
         assert "device_taint_eviction_controller_pod_deletion_duration_seconds_count 1" in shown
+    assert metric(registry, "workqueue_retries_total", name=NAME) == 0
 
 
 TOLERATION = {"operator": "Exists", "effect": "NoExecute", "key": "broken"}
@@ -275,6 +277,32 @@ async def test_a_rule_that_is_changed_or_deleted_cancels_evictions(world: World,
         await world.wait(120)
         assert not await world.is_deleted("p")
         assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+
+
+async def test_a_rule_costs_looking_at_the_claims_it_selects_only(world: World, monkeypatch):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    for name in ("p", "q"):
+        await use(world, name, "d0" if name == "p" else "d1")
+    looked: list[str] = []
+    eviction_of = Taints.eviction_of
+
+    def look(self: Taints, claim: ResourceClaim, *only: Any) -> Any:
+        looked.append(claim.name)
+        return eviction_of(self, claim, *only)
+
+    async with running(world, gates=RULES):
+        await world.wait(5)
+        monkeypatch.setattr(Taints, "eviction_of", look)
+        for selector in {"device": "d1"}, {"driver": DRIVER, "pool": "p", "device": "d1"}, {"pool": "another"}:
+            document = rule(time="2027-01-01T00:00:00Z")
+            document["spec"]["deviceSelector"] = selector
+            await make(world, DEVICE_TAINT_RULES, document)
+            await world.wait(5)
+            await world.delete(DEVICE_TAINT_RULES, "r")
+            await world.wait(5)
+            assert looked == ([] if "another" in selector.values() else ["q", "q"])
+            looked.clear()
 
 
 async def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(world: World):

@@ -1,16 +1,19 @@
 """Times of evictions by device taints, and the status of rules."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcm_cli.api.core import Pod
 from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice
 from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.plan import Counts, Eviction, Tainting
-from kcm_cli.controllers.device_taint_eviction.taints import Taints
+from kcm_cli.controllers.device_taint_eviction.taints import Rules, Taints, selects
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TAINT = DeviceTaint("k", "v", "NoExecute", "2026-01-01T00:00:00Z")
@@ -207,3 +210,49 @@ def test_only_the_latest_generation_of_a_pool_counts() -> None:
     assert taints.eviction_of(claim("p")) == Eviction(after(0))
     assert taints.drop(slice_of("one", 1))
     assert taints.pools == {}
+
+
+class Counted(tuple[Any, ...]):
+    """Devices that count how often they are looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Any:
+        Counted.looks += 1
+        return super().__iter__()
+
+
+def test_a_changed_slice_of_a_large_pool_does_not_cost_looking_at_the_others() -> None:
+    taints, slices = Taints(), 50
+    for number in range(slices):
+        one = slice_of(f"s{number}", 1, **{f"d{number}": "NoExecute"})
+        spec = msgspec.structs.replace(one.spec, devices=Counted(one.spec.devices))
+        assert taints.put(msgspec.structs.replace(one, spec=spec))
+    assert Counted.looks == slices
+    assert taints.eviction_of(claim("p", devices=("d0", "d49"))) == Eviction(after(0))
+    assert taints.published(rule(driver="drv")) == slices
+
+
+names = st.sampled_from([None, "a", "b"])
+selectors = st.one_of(st.none(), st.fixed_dictionaries({"driver": names, "pool": names, "device": names}))
+steps = st.lists(st.tuples(st.sampled_from("rst"), st.booleans(), selectors), max_size=20)
+
+
+@given(steps)
+def test_the_rules_of_a_device_are_those_that_select_it(steps: list[tuple[str, bool, Any]]) -> None:
+    """However they are added, replaced and removed."""
+    rules, present = Rules(), dict[str, DeviceTaintRule]()
+    for name, added, selector in steps:
+        if added:
+            doc = {"metadata": {"name": name}, "spec": {"deviceSelector": selector}}
+            present[name] = msgspec.convert(doc, DeviceTaintRule)
+            rules.put(present[name])
+        else:
+            assert rules.pop(name) is present.pop(name, None)
+        for driver, pool, device_name in itertools.product("ab", repeat=3):
+            one = AllocatedDevice(driver=driver, pool=pool, device=device_name)
+            found = {found.name for found in rules.of(one)}
+            assert found == {each.name for each in present.values() if selects(each, one)}
+    for name in list(present):
+        rules.pop(name)
+    assert not any(vars(rules).values())
