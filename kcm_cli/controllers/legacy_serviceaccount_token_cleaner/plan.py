@@ -47,8 +47,8 @@ def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None
         shown = "nothing" if since is None else repr(since)
         raise TrackingUnknown(f"ConfigMap {tracking.key}: data.{SINCE} says {shown} where a day (2026-01-02) should be")
     period = timedelta(seconds=period_s)
-    first_whole_day = datetime.fromisoformat(since).replace(tzinfo=UTC) + timedelta(days=1)
-    return None if now - first_whole_day < period else Limits(now - period)
+    tracked = now - datetime.fromisoformat(since).replace(tzinfo=UTC)
+    return None if tracked - timedelta(days=1) < period else Limits(now - period)
 
 
 def is_unused(secret: Secret, limit: Limits) -> bool:

@@ -36,6 +36,7 @@ def secret(created: str = "2026-01-01T00:00:00Z", type_: str = ACCOUNT_TOKEN, **
         pytest.param("2026-02-28", LIMIT.moment, id="for more than the period"),
         pytest.param("2026-03-01", None, id="the first whole day is too late by half a day"),
         pytest.param("2026-03-30", None, id="since yesterday"),
+        pytest.param("9999-12-31", None, id="the last day that there is"),
     ],
 )
 def test_uses_must_be_tracked_for_a_whole_period_after_the_first_day(since: str, moment: datetime | None) -> None:
