@@ -92,15 +92,19 @@ class Changes(msgspec.Struct):
 
     def recycle(self, reusable: Iterable[EndpointSlice]) -> None:
         """Turn creations into updates of slices of the same address type that would be deleted."""
+        new: dict[str, list[Draft]] = {}
+        for draft in self.create:
+            new.setdefault(draft.address_type, []).append(draft)
+        reused = set()
         for slice_ in reusable:
-            fitting = [draft for draft in self.create if draft.address_type == slice_.address_type]
-            if not fitting:
-                continue
-            draft = fitting[-1]
-            self.create = [other for other in self.create if other is not draft]
-            self.delete = [other for other in self.delete if other is not slice_]
-            draft.existing, draft.recycled = slice_, True
-            self.update.append(draft)
+            fitting = new.get(slice_.address_type)
+            if fitting:
+                draft = fitting.pop()
+                draft.existing, draft.recycled = slice_, True
+                reused.add(slice_.uid)
+                self.update.append(draft)
+        self.create = [draft for draft in self.create if not draft.recycled]
+        self.delete = [slice_ for slice_ in self.delete if slice_.uid not in reused]
 
 
 def writes_of(resource: Resource[Any], owner: Object, changes: Changes) -> Plan:
