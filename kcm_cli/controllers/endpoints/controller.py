@@ -14,7 +14,7 @@ from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.api.well_known import LEADER
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
-from kcm_cli.controllers.endpoints.plan import Member, Snapshot, plan
+from kcm_cli.controllers.endpoints.plan import Member, Served, Snapshot, new_memo, plan
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
@@ -22,6 +22,7 @@ from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.endpoints.memo import Memo
+from kcm_cli.planning.endpoints.ports import PodPorts
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 
@@ -35,7 +36,7 @@ class EndpointsController:
         self._client = context.client
         self._executor = context.executor()
         self._seen: dict[str, Seen] = {}
-        self._memos: dict[str, Memo[Member]] = {}
+        self._memos: dict[str, Memo[Member, PodPorts[Served]]] = {}
         (self._queue,) = context.queues
         self._services = context.cache(SERVICES)
         self._pods = context.cache(PODS)
@@ -61,7 +62,7 @@ class EndpointsController:
     def _read(self, key: str, service: Service) -> Snapshot:
         pods = tuple(self.selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
-        memo = self._memos.setdefault(key, Memo())
+        memo = self._memos.setdefault(key, new_memo())
         return Snapshot(service, pods, self._endpoints.store.get(key), time, memo)
 
     async def leftovers(self) -> None:

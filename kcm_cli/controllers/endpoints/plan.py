@@ -20,7 +20,7 @@ from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Val
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
-from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, find_port, has_cluster_ip
+from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, PodPorts, has_cluster_ip
 from kcm_cli.planning.endpoints.slices import without
 from kcm_cli.planning.endpoints.subsets import Packer, Subsets, repack
 from kcm_cli.planning.endpoints.trigger_time import annotated
@@ -31,7 +31,8 @@ MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
 _TRUNCATED = "truncated"
 
-Member = tuple[EndpointAddress | None, tuple[EndpointPort | None, ...]]
+Served = tuple[EndpointPort | None, ...]
+Member = tuple[EndpointAddress | None, Served]
 """A pod's address (None: it has none of the Service's family), and its ports (one None: it needs none)."""
 
 
@@ -45,7 +46,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     endpoints: Endpoints | None
     trigger_time: str = ""
-    memo: Memo[Member] = msgspec.field(default_factory=Memo)
+    memo: Memo[Member, PodPorts[Served]] = msgspec.field(default_factory=lambda: new_memo())
 
 
 def plan(snapshot: Snapshot) -> Create | Update | None:
@@ -117,31 +118,37 @@ def _annotations(current: Mapping[str, str], snapshot: Snapshot, wanted: Subsets
 def subsets_of(snapshot: Snapshot) -> Subsets:
     """The subsets of the pods. A headless Service may have no ports; any other Service without ports has no subsets."""
     service, memo = snapshot.service, snapshot.memo
-    packer = Packer()
+    packer, ports = Packer(), memo.start(service)
     publishes_all = service.spec.publish_not_ready_addresses
 
     def make(pod: Pod, _: str | None) -> Member:
-        return _address(service, pod), _ports(service, pod)
+        return _address(service, pod), ports.of(pod)
 
-    memo.start(service)
     for pod in snapshot.pods:
         if not should_be_in_endpoints(pod, terminating=publishes_all):
             continue
-        address, ports = memo.get(pod, None, make)
+        address, served = memo.get(pod, None, make)
         if address is not None:
-            packer.add(address, ports, ready=publishes_all or is_ready(pod))
+            packer.add(address, served, ready=publishes_all or is_ready(pod))
     return packer.subsets()
 
 
-def _ports(service: Service, pod: Pod) -> tuple[EndpointPort | None, ...]:
+def _ports_of(service: Service) -> PodPorts[Served]:
+    """Without ports, pods serve on None if the Service is headless, else on nothing."""
     if not service.spec.ports:
-        return (None,) if service.spec.cluster_ip == NO_CLUSTER_IP else ()
-    found = []
-    for port in service.spec.ports:
-        number = find_port(pod, port)
-        if number is not None:
-            found.append(EndpointPort(port.name, number, port.protocol, port.app_protocol))
-    return tuple(found)
+        none: Served = (None,) if service.spec.cluster_ip == NO_CLUSTER_IP else ()
+        return PodPorts(service, lambda found: none)
+    return PodPorts(
+        service,
+        lambda found: tuple(
+            EndpointPort(port.name, number, port.protocol, port.app_protocol) for port, number in found
+        ),
+    )
+
+
+def new_memo() -> Memo[Member, PodPorts[Served]]:
+    """What the syncs of one Service share."""
+    return Memo(_ports_of)
 
 
 def _address(service: Service, pod: Pod) -> EndpointAddress | None:

@@ -17,7 +17,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
 from kcm_cli.controllers.endpointslice.plan import MANAGER, Slicing, plan, topology
-from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types
+from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types, new_memo
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, failure_text, slices
@@ -26,6 +26,7 @@ from kcm_cli.engine.controller import Controller, Queue, Watch, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.memo import Memo
+from kcm_cli.planning.endpoints.ports import PodPorts, Ports
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletion, filed_under
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import namespace_terminating
@@ -48,7 +49,7 @@ class EndpointSliceController:
         self._prefer_same = context.gates.enabled("PreferSameTrafficDistribution")
         self._metrics = SliceMetrics(context.metrics, self._limit)
         self._seen: dict[str, Seen] = {}
-        self._memos: dict[str, dict[str, Memo[Member]]] = {}
+        self._memos: dict[str, dict[str, Memo[Member, PodPorts[Ports]]]] = {}
         self._services = context.cache(SERVICES)
         self._nodes = context.cache(NODES)
         self._slices = context.cache(ENDPOINT_SLICES)
@@ -86,7 +87,7 @@ class EndpointSliceController:
             memos.pop(address_type, None)
             self._metrics.forget_type(key, address_type)
         for address_type in types:
-            memo = memos.setdefault(address_type, Memo())
+            memo = memos.setdefault(address_type, new_memo())
             ratios, hinted = self.zones.ratios, self.zones.hinted(key)
             problems += await self._reconcile_type(
                 key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)

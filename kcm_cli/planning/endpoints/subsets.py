@@ -3,7 +3,7 @@
 upstream: pkg/api/v1/endpoints/util.go#RepackSubsets
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -12,6 +12,8 @@ from kcm_cli.planning.endpoints.ports import ordered_ports
 
 Subsets = tuple[EndpointSubset, ...]
 _Identity = tuple[str, str]
+_Ports = tuple[EndpointPort | None, ...]
+_States = dict[_Identity, bool]
 
 
 class Packer:
@@ -19,39 +21,66 @@ class Packer:
 
     def __init__(self) -> None:
         self._addresses: dict[_Identity, EndpointAddress] = {}
-        self._ready: dict[EndpointPort | None, dict[_Identity, bool]] = {}
+        self._groups: dict[int, tuple[_Ports, dict[_Identity, bool]]] = {}
+        """Ports, and the states of their addresses, by the id of the ports, which this keeps alive."""
 
-    def add(self, address: EndpointAddress, ports: Iterable[EndpointPort | None], *, ready: bool) -> None:
-        """An address that serves on these ports; the port None stands for having none."""
+    def add(self, address: EndpointAddress, ports: _Ports, *, ready: bool) -> None:
+        """An address that serves on these ports; the port None stands for having none. Where addresses share one tuple
+        of ports, the number of ports costs nothing."""
         identity = _identity(address)
         self._addresses.setdefault(identity, address)
-        for port in ports:
-            states = self._ready.get(port)
-            if states is None:
-                states = self._ready[port] = {}
-            states[identity] = ready and states.get(identity, True)
+        group = self._groups.get(id(ports))
+        if group is None:
+            group = self._groups[id(ports)] = ports, {}
+        states = group[1]
+        states[identity] = ready and states.get(identity, True)
 
     def subsets(self) -> Subsets:
         """Ports with the same addresses in the same states share a subset."""
-        if len(self._ready) == 1:
-            ((port, states),) = self._ready.items()
-            return (self._subset(states.items(), () if port is None else (port,)),)
-        groups: dict[frozenset[tuple[_Identity, bool]], list[EndpointPort]] = {}
-        for port, states in self._ready.items():
-            ports = groups.setdefault(frozenset(states.items()), [])
-            if port is not None:
-                ports.append(port)
-        packed = [self._subset(group, tuple(ports)) for group, ports in groups.items()]
+        groups = tuple(self._groups.values())
+        found: dict[EndpointPort | None, list[int]] = {}
+        for number, (ports, _) in enumerate(groups):
+            for port in dict.fromkeys(ports):
+                found.setdefault(port, []).append(number)
+        alike: dict[tuple[int, ...], list[EndpointPort | None]] = {}
+        for port, numbers in found.items():
+            alike.setdefault(tuple(numbers), []).append(port)
+        merged = [(_merged([groups[number][1] for number in numbers]), ports) for numbers, ports in alike.items()]
+        if len(merged) > 1:
+            merged = _joined(merged)
+        packed = [self._subset(states.items(), ports) for states, ports in merged]
         return tuple(sorted(packed, key=_order) if len(packed) > 1 else packed)
 
-    def _subset(self, group: Collection[tuple[_Identity, bool]], ports: tuple[EndpointPort, ...]) -> EndpointSubset:
+    def _subset(
+        self, group: Collection[tuple[_Identity, bool]], ports: Iterable[EndpointPort | None]
+    ) -> EndpointSubset:
         ready = sorted(identity for identity, is_ready in group if is_ready)
         unready = sorted(identity for identity, is_ready in group if not is_ready)
         return EndpointSubset(
             tuple(self._addresses[identity] for identity in ready),
             tuple(self._addresses[identity] for identity in unready),
-            ordered_ports(ports),
+            ordered_ports(tuple(port for port in ports if port is not None)),
         )
+
+
+def _merged(parts: Sequence[_States]) -> _States:
+    if len(parts) == 1:
+        return parts[0]
+    merged: _States = {}
+    for states in parts:
+        for identity, ready in states.items():
+            merged[identity] = ready and merged.get(identity, True)
+    return merged
+
+
+def _joined(
+    merged: Iterable[tuple[_States, list[EndpointPort | None]]],
+) -> list[tuple[_States, list[EndpointPort | None]]]:
+    """Join the ports of equal states."""
+    joined: dict[frozenset[tuple[_Identity, bool]], tuple[_States, list[EndpointPort | None]]] = {}
+    for states, ports in merged:
+        joined.setdefault(frozenset(states.items()), (states, []))[1].extend(ports)
+    return list(joined.values())
 
 
 def repack(subsets: Iterable[EndpointSubset], *, versions: bool = False) -> Subsets:

@@ -16,7 +16,7 @@ from kcm_cli.api.well_known import HEADLESS, ZONE
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
-from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
+from kcm_cli.planning.endpoints.ports import PodPorts, Ports, has_cluster_ip, slice_ports
 from kcm_cli.planning.endpoints.slices import Identity, identity, without
 from kcm_cli.planning.pods import is_ready
 
@@ -49,7 +49,12 @@ class Snapshot(msgspec.Struct, frozen=True):
     ratios: Mapping[str, float] | None = None
     hinted: bool = False
     prefer_same: bool = True
-    memo: Memo[Member] = msgspec.field(default_factory=Memo)
+    memo: Memo[Member, PodPorts[Ports]] = msgspec.field(default_factory=lambda: new_memo())
+
+
+def new_memo() -> Memo[Member, PodPorts[Ports]]:
+    """What the syncs of one address type of a Service share."""
+    return Memo(lambda service: PodPorts(service, slice_ports))
 
 
 def slice_labels(service: Service) -> dict[str, str]:
@@ -97,22 +102,24 @@ def address_types(service: Service) -> tuple[str, ...]:
 def desired(snapshot: Snapshot, address_type: str) -> Desired:
     """The desired endpoints of one address type."""
     service, memo, result = snapshot.service, snapshot.memo, Desired()
+    ports = memo.start(service)
     publishes_all = service.spec.publish_not_ready_addresses
     zones: dict[str, str | None] = {name: node.labels.get(ZONE) or "" for name, node in snapshot.nodes.items()}
+    groups: dict[int, tuple[Ports, Group]] = {}  # by the id of the ports: thousands of them are not hashed for each pod
 
     def make(pod: Pod, zone: str | None) -> Member:
         endpoint = endpoint_of(pod, zone or "", service, address_type)
-        return Member(slice_ports(service, pod), identity(endpoint), endpoint)
+        return Member(ports.of(pod), identity(endpoint), endpoint)
 
-    memo.start(service)
     for pod in snapshot.pods:
         if not should_be_in_endpoints(pod, terminating=True):
             continue
         zone = zones.get(pod.spec.node_name)
         member = memo.get(pod, zone, make)
-        group = result.groups.get(member.ports)
-        if group is None:
-            group = result.groups[member.ports] = {}
+        served = member.ports
+        _, group = groups.get(id(served)) or groups.setdefault(
+            id(served), (served, result.groups.setdefault(served, {}))
+        )
         if zone is None and not publishes_all:
             result.unplaced.append(_unplaced(service, pod))
         elif member.endpoint.addresses:

@@ -10,6 +10,7 @@ from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpoints.plan import Snapshot, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update, edited
+from tests.kit.growth import grows_linearly
 from tests.unit.planning.endpoints.making import pod, service
 
 MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
@@ -156,6 +157,18 @@ def many(count: int, first: int = 0, **options: Any) -> list[Any]:
     return [
         pod(f"p{n}", f"10.{n // 62500}.{n // 250 % 250}.{n % 250 + 1}", **options) for n in range(first, first + count)
     ]
+
+
+def test_many_ports_of_many_pods_cost_no_more_than_both():
+    """A range of ports, as of a media server, is a list in the Service."""
+
+    def prepare(count):
+        ports = [{"name": f"p{n}", "port": n + 1, "targetPort": n + 1, "protocol": "TCP"} for n in range(count)]
+        pods, subject = many(count), service(ports=ports)
+        existing = settled(pods, subject=subject)
+        return lambda: planned(pods[1:], existing, subject)
+
+    assert grows_linearly(prepare, 100)
 
 
 class TestCapacity:

@@ -8,6 +8,7 @@ from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.planning.endpoints.slices import Efficiency
+from tests.kit.growth import grows_linearly
 from tests.unit.controllers.endpointslice.making import apply, many, settled, snapshot, verbs, writes
 from tests.unit.planning.endpoints.making import pod, service
 
@@ -201,3 +202,15 @@ def test_metrics():
     decision = plan(snapshot(many(100), slices), "IPv4")
     assert (decision.added, decision.removed) == (0, 50)
     assert (decision.topology, decision.distribution) == ("Disabled", "")
+
+
+def test_many_ports_of_many_pods_cost_no_more_than_both():
+    """A range of ports, as of a media server, is a list in the Service."""
+
+    def prepare(count):
+        ports = [{"name": f"p{n}", "port": n + 1, "targetPort": n + 1, "protocol": "TCP"} for n in range(count)]
+        pods, subject = many(count), service(ports=ports)
+        slices = settled(snapshot(pods, subject=subject, max_per_slice=count))
+        return lambda: writes(snapshot(pods[1:], slices, subject, max_per_slice=count))
+
+    assert grows_linearly(prepare, 100)

@@ -17,7 +17,7 @@ def pod(uid: str, version: int) -> Pod:
 
 @given(st.lists(st.lists(st.tuples(changes, st.sampled_from(UIDS)), max_size=4), max_size=12))
 def test_values_are_those_of_the_present_pods(syncs: list[list[tuple[str, str]]]) -> None:
-    memo: Memo[tuple[str, str, str | None, int]] = Memo()
+    memo: Memo[tuple[str, str, str | None, int], list[Service]] = Memo(lambda one: [one])
     service, services, version = Service(), 0, 0
     pods = {uid: pod(uid, 0) for uid in UIDS}
     notes: dict[str, str | None] = dict.fromkeys(UIDS)
@@ -40,10 +40,10 @@ def test_values_are_those_of_the_present_pods(syncs: list[list[tuple[str, str]]]
                     service, services = Service(), services + 1
                 case "delete":
                     pods.pop(uid, None)
-        memo.start(service)
+        shared = memo.start(service)
         found = [memo.get(one, notes[uid], make) for uid, one in pods.items()]
         assert found == [(one.uid, one.metadata.resource_version, notes[uid], services) for uid, one in pods.items()]
         before = made
-        memo.start(service)
+        assert shared[0] is service and memo.start(service) is shared
         assert [memo.get(one, notes[uid], make) for uid, one in pods.items()] == found
         assert made == before  # nothing changed, and nothing was computed

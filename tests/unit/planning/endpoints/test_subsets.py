@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import ObjectReference
 from kcm_cli.api.endpoints import EndpointAddress, EndpointPort, EndpointSubset
 from kcm_cli.planning.endpoints.subsets import repack
+from tests.kit.growth import grows_linearly
 
 A, B, C = (EndpointAddress(f"10.0.0.{n}") for n in (1, 2, 3))
 HTTP, DNS = EndpointPort("http", 80, "TCP"), EndpointPort("dns", 53, "UDP")
@@ -72,3 +73,14 @@ def test_no_address_twice_on_a_port(given_subsets):
         for port in subset.ports or (None,)
     ]
     assert len(placed) == len(set(placed))
+
+
+def test_the_cost_is_that_of_reading_addresses_and_ports_once():
+    """Not of each address on each port: whoever writes Endpoints may list thousands of both."""
+
+    def prepare(count):
+        addresses = tuple(EndpointAddress(f"10.0.{number // 250}.{number % 250}") for number in range(count))
+        ports = tuple(EndpointPort(f"p{number}", number, "TCP") for number in range(count))
+        return lambda: repack([EndpointSubset(addresses, (), ports), EndpointSubset((), addresses[:1], ports)])
+
+    assert grows_linearly(prepare, 150)
