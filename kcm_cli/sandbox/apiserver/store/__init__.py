@@ -11,11 +11,12 @@ from kcm_cli.sandbox.apiserver.store.errors import (
 )
 from kcm_cli.sandbox.apiserver.store.log import Watcher
 from kcm_cli.sandbox.apiserver.store.persistence import SqliteJournal
-from kcm_cli.sandbox.apiserver.store.store import Store, StoreContent
+from kcm_cli.sandbox.apiserver.store.store import Check, Store, StoreContent
 from kcm_cli.sandbox.apiserver.store.stored import Event, Stored, frame_of, object_key
 
 __all__ = [
     "AlreadyExists",
+    "Check",
     "Compacted",
     "Conflict",
     "DirectoryInUse",

@@ -31,6 +31,14 @@ looks at each list and map of those that are young: with 2,000 of them a collect
 100,000 pods."""
 
 
+Check = Callable[[Stored], None]
+"""Called with a version before it is kept; it may raise."""
+
+
+def _accept(stored: Stored) -> None:
+    """Accept any version."""
+
+
 class Journal(Protocol):
     """Durable storage of writes (``persistence.SqliteJournal``)."""
 
@@ -170,26 +178,38 @@ class Store:
 
     # Writing. The store keeps ``doc`` and sets its resourceVersion: do not change it afterwards.
 
-    def create(self, gvr: GVR, namespace: str, name: str, doc: Doc) -> Stored:
-        """Add an object. Raises AlreadyExists, NotKept."""
+    def create(self, gvr: GVR, namespace: str, name: str, doc: Doc, check: Check = _accept) -> Stored:
+        """Add an object. ``check``: see Check. Raises AlreadyExists, NotKept, and what ``check`` raises."""
         collection = self._collection(gvr)
         if object_key(namespace, name) in collection.objects:
             raise AlreadyExists(name)
         stored = self._version(namespace, name, doc)
+        check(stored)
         stored.created = True
         return self._put(gvr, collection, "ADDED", stored, None)
 
-    def update(
-        self, gvr: GVR, namespace: str, name: str, doc: Doc, expected: int | None = None, *, always: bool = False
+    def update(  # noqa: PLR0913  # an address, a document and options
+        self,
+        gvr: GVR,
+        namespace: str,
+        name: str,
+        doc: Doc,
+        expected: int | None = None,
+        *,
+        always: bool = False,
+        check: Check = _accept,
     ) -> Stored:
-        """Replace an object; an equal one is only written with ``always``. Raises NotFound, Conflict, NotKept."""
+        """Replace an object; an equal one is only written with ``always``. ``check``: see Check. Raises NotFound,
+        Conflict, NotKept, and what ``check`` raises."""
         collection = self._collection(gvr)
         current = self._current(collection, namespace, name, expected)
         metadata = _metadata(doc)
         metadata["resourceVersion"] = str(current.revision)
         if not always and doc == current.doc and same(doc, current.doc):
             return current
-        return self._put(gvr, collection, "MODIFIED", self._version(namespace, name, doc), current)
+        stored = self._version(namespace, name, doc)
+        check(stored)
+        return self._put(gvr, collection, "MODIFIED", stored, current)
 
     def delete(self, gvr: GVR, namespace: str, name: str, *, expected: int | None = None) -> Stored:
         """Delete an object. Returns its last state with the deletion's revision. Raises NotFound, Conflict, NotKept."""
