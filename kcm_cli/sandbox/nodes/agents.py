@@ -66,12 +66,12 @@ class Agent:
         self.settled: SimulatedNode | None = None
         """The version of the node for which only heartbeats were left to do."""
         self.cordoned = False
-        self.files: set[str] = set()
-        """The files that pods have written in its folders."""
+        self.files: frozenset[str] = frozenset()
+        """The files that pods have written in its folders. Its pods share the object."""
 
     def keep(self, files: frozenset[str]) -> None:
         """Remember files that pods have created on the node, up to a few thousand."""
-        if len(self.files) + len(files) <= _MOST_FILES:
+        if files and len(self.files) + len(files) <= _MOST_FILES:
             self.files |= files
 
     def use(self, network: str) -> None:

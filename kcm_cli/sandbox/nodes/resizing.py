@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes.conditions import TRUE
 from kcm_cli.sandbox.nodes.containers import instant
-from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, SimulatedPodSpec
 
 PENDING = "PodResizePending"
 DEFERRED = "Deferred"
@@ -45,33 +45,33 @@ def deferred(before: Pending | None, message: str, generation: int, now: float) 
     return Pending(message, generation, before.since if before is not None else now, now)
 
 
-def differs(pod: SimulatedPod, granted: SimulatedPod) -> bool:
-    """Whether a pod requests other resources than those allocated (``granted``)."""
-    if pod.spec is granted.spec:
+def differs(spec: SimulatedPodSpec, granted: SimulatedPodSpec) -> bool:
+    """Whether a spec requests other resources than those allocated (``granted``)."""
+    if spec is granted:
         return False
-    return pod.spec.resources != granted.spec.resources or any(
-        new.resources != old.resources for new, old in _pairs(pod, granted)
+    return spec.resources != granted.resources or any(
+        new.resources != old.resources for new, old in _pairs(spec, granted)
     )
 
 
-def changed(pod: SimulatedPod, granted: SimulatedPod) -> dict[str, bool]:
+def changed(spec: SimulatedPodSpec, granted: SimulatedPodSpec) -> dict[str, bool]:
     """The containers with other resources, each with whether it must be restarted for the resize."""
     return {
         new.name: any(_needs_restart(new, name) for name in names)
-        for new, old in _pairs(pod, granted)
+        for new, old in _pairs(spec, granted)
         if (names := _changed(new, old))
     }
 
 
-def with_granted(pod: SimulatedPod, granted: SimulatedPod) -> SimulatedPod:
+def with_granted(pod: SimulatedPod, granted: SimulatedPodSpec) -> SimulatedPod:
     """The pod with the allocated resources in its spec."""
-    if not differs(pod, granted):
+    if not differs(pod.spec, granted):
         return pod
     spec = msgspec.structs.replace(
         pod.spec,
-        resources=granted.spec.resources,
-        containers=_given(pod.spec.containers, granted.spec.containers),
-        init_containers=_given(pod.spec.init_containers, granted.spec.init_containers),
+        resources=granted.resources,
+        containers=_given(pod.spec.containers, granted.containers),
+        init_containers=_given(pod.spec.init_containers, granted.init_containers),
     )
     return msgspec.structs.replace(pod, spec=spec)
 
@@ -107,9 +107,11 @@ def _doc(resources: ResourceRequirements) -> Doc:
     return {key: dict(sorted(amounts.items())) for key, amounts in parts if amounts}
 
 
-def _pairs(pod: SimulatedPod, granted: SimulatedPod) -> Iterator[tuple[SimulatedContainer, SimulatedContainer]]:
-    yield from zip(pod.spec.containers, granted.spec.containers, strict=False)
-    yield from zip(pod.spec.init_containers, granted.spec.init_containers, strict=False)
+def _pairs(
+    spec: SimulatedPodSpec, granted: SimulatedPodSpec
+) -> Iterator[tuple[SimulatedContainer, SimulatedContainer]]:
+    yield from zip(spec.containers, granted.containers, strict=False)
+    yield from zip(spec.init_containers, granted.init_containers, strict=False)
 
 
 def _changed(new: SimulatedContainer, old: SimulatedContainer) -> set[str]:

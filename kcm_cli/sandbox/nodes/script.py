@@ -49,6 +49,7 @@ _MOST_CHARACTERS = 2 << 20
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
 """The limits for a termination message in bytes, and for the end of a log that replaces it in bytes and lines."""
 _NO_HOOKS = Lifecycle()
+_NO_FILES: frozenset[str] = frozenset()
 SHORT_RUN_S = 1.0
 """The time until a container ends whose annotations do not set it, and the least time of a program."""
 
@@ -175,7 +176,7 @@ def read(
         math.inf if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         30.0 if grace_s is None else float(grace_s),
         tuple(annotated.problems),
-        frozenset(reader.left),
+        frozenset(reader.left) if reader.left else _NO_FILES,
     )
 
 
