@@ -78,6 +78,14 @@ def decode(data: Data, type_: type[T]) -> T:
         return _decode_odd(_bytes(data), type_, decoder)
 
 
+def decode_or_none(data: Data, type_: type[T]) -> T | None:
+    """As ``decode``, but None for what cannot be decoded."""
+    try:
+        return decode(data, type_)
+    except DecodeError:
+        return None
+
+
 def _is_about_text(error: Exception) -> bool:
     """Whether a decoder found invalid UTF-8: a UnicodeError up to msgspec 0.22, and from 0.23 on one of msgspec's."""
     return isinstance(error, UnicodeError) or str(error).startswith("Invalid UTF-8")

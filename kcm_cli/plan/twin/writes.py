@@ -176,10 +176,7 @@ class Watched(Around):
 
 
 def _answer(body: bytes) -> _Answer:
-    try:
-        return codec.decode(body, _Answer)
-    except msgspec.DecodeError:
-        return _Answer()
+    return codec.decode_or_none(body, _Answer) or _Answer()
 
 
 def _owner(references: tuple[OwnerReference, ...]) -> str:

@@ -47,6 +47,12 @@ def test_invalid_json_is_an_error(data: bytes) -> None:
     assert not isinstance(caught.value, codec.ShapeError)
 
 
+def test_what_cannot_be_decoded_is_none() -> None:
+    assert codec.decode_or_none(b'{"a": 1}', dict[str, int]) == {"a": 1}
+    assert codec.decode_or_none(b'{"a": "b"}', dict[str, int]) is None
+    assert codec.decode_or_none(b"404 page not found", dict[str, int]) is None
+
+
 def test_too_deep_nesting_is_an_error() -> None:
     with pytest.raises(codec.DecodeError):
         codec.decode_doc(b'{"a":' + b"[" * 100_000)
