@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.times import format_time, parse_time
@@ -99,8 +100,8 @@ def read_plan(path: str) -> Answer:
     if len(data) > MOST_BYTES:
         raise PlanError(f"--compare: {path} has more than {MOST_BYTES >> 20} MiB, and is no plan")
     try:
-        head = msgspec.json.decode(data, type=_Kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        head = codec.decode(data, _Kind)
+    except codec.DecodeError as error:
         raise PlanError(f"--compare: {path} is not a plan in JSON, or was cut short ({error}): {_HOW}") from None
     if head.kind != KIND:
         raise PlanError(f"--compare: {path} has the kind {head.kind or 'none'!r:.80}, and is no plan: {_HOW}")
@@ -110,9 +111,9 @@ def read_plan(path: str) -> Answer:
             "use the kcm that made it"
         )
     try:
-        answer = msgspec.json.decode(data, type=Answer)
+        answer = codec.decode(data, Answer)
         parse_time(answer.source.taken_at)
-    except (msgspec.DecodeError, RecursionError, FormatError) as error:
+    except (codec.DecodeError, FormatError) as error:
         raise PlanError(f"--compare: {path} is not a whole plan ({error}): {_HOW}") from None
     if not answer.changes:
         raise PlanError(f"--compare: {path} is a takeover audit, which plans no change: {_HOW}")

@@ -2,8 +2,7 @@
 
 from collections import deque
 
-import msgspec
-
+from kcm_cli.machinery import codec
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
 from kcm_cli.runtime.cause_document import About, CausesDocument, document
 from kcm_cli.runtime.cause_ring import Entry, Snapshot
@@ -14,12 +13,11 @@ PATH = "/debug/causes"
 MOST_BYTES = 64 << 20
 MOST_ENTRIES = 100_000
 _TIMEOUT_S = 30.0
-_DECODER = msgspec.json.Decoder(CausesDocument)
 
 
 def told(taken: Snapshot, now: float, target: Target) -> str:
     """What a record in this process says of an object, as text. now: Unix time."""
-    found = _DECODER.decode(document(taken, About(), now))
+    found = codec.decode(document(taken, About(), now), CausesDocument)
     source = f"Recorded since {day(found.started)}."
     return "\n".join(lines(trace(found.entries, target, forgotten=found.forgotten), [source]))
 
@@ -56,6 +54,6 @@ class Source:
         query = (("after", str(after)),)
         body = await self._port.read(PATH, query, most_bytes=MOST_BYTES, timeout_s=_TIMEOUT_S)
         try:
-            return _DECODER.decode(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+            return codec.decode(body, CausesDocument)
+        except codec.DecodeError as error:
             raise ReadError(f"{PATH}: not the causes of a manager that this kcm can read: {error}") from error

@@ -356,6 +356,7 @@ WHOLE = msgspec.json.encode(answer(SCALED))
         (WHOLE.replace(b"plan.kcm.dev/v1", b"plan.kcm.dev/v2"), "has the version 'plan.kcm.dev/v2'"),
         (WHOLE.replace(b'"horizonS"', b'"horizon"'), "is not a whole plan"),
         (WHOLE.replace(PLANNED_AT.encode(), b"soon"), "is not a whole plan"),
+        (WHOLE.replace(PLANNED_AT.encode(), b"\xff"), "is not a whole plan"),
         (msgspec.json.encode(answer(changes=())), "is a takeover audit"),
     ],
 )
