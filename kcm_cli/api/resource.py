@@ -156,9 +156,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         head = memoryview(data)[:_LONGEST_HEAD].tobytes()
         if not self.kind or head.startswith(self.heads(metadata_only=metadata_only)):
             return ""
-        try:
-            found = codec.decode(data, _TypeMeta)
-        except codec.DecodeError:
+        found = codec.decode_or_none(data, _TypeMeta)
+        if found is None:
             return ""  # it cannot be decoded as any kind
         if not self.is_foreign(found.api_version, found.kind, metadata_only=metadata_only):
             return ""
@@ -267,10 +266,9 @@ def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
 
 def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
     """The readable part of an object's metadata, field by field if necessary."""
-    try:
-        return codec.decode(data, PartialObject).metadata
-    except codec.DecodeError:
-        pass
+    partial = codec.decode_or_none(data, PartialObject)
+    if partial is not None:
+        return partial.metadata
     metadata = codec.members(data).get("metadata", msgspec.Raw(b"{}"))
     members = codec.members(metadata).items()
     return codec.convert(dict(chain.from_iterable(_readable(name, value) for name, value in members)), ObjectMeta)
@@ -280,20 +278,14 @@ def _readable(name: str, text: msgspec.Raw) -> Iterator[tuple[str, object]]:
     """A field of metadata as far as it can be decoded: whole, or the valid items of a list."""
     if name not in _METADATA_NAMES:
         return
-    value = _decoded(text)
+    value = codec.decode_or_none(text, object)
     if value is not None and _fits({name: value}):
         yield name, value
         return
-    items = [item for item in map(_decoded, codec.elements(text)) if item is not None and _fits({name: [item]})]
+    found = (codec.decode_or_none(element, object) for element in codec.elements(text))
+    items = [item for item in found if item is not None and _fits({name: [item]})]
     if items:
         yield name, items
-
-
-def _decoded(text: msgspec.Raw) -> object:
-    try:
-        return codec.decode(text, object)
-    except codec.DecodeError:
-        return None
 
 
 def _fits(fields: Doc) -> bool:

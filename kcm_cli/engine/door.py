@@ -268,11 +268,8 @@ class _Named(msgspec.Struct, frozen=True):
 
 def _name_sent(body: bytes) -> str:
     """The name of an object to create, or its generateName; "" for what is no JSON."""
-    try:
-        meta = codec.decode(body, _Named).metadata
-    except codec.DecodeError:
-        return ""
-    return meta.name or meta.generate_name
+    sent = codec.decode_or_none(body, _Named)
+    return "" if sent is None else sent.metadata.name or sent.metadata.generate_name
 
 
 class _Details(msgspec.Struct, frozen=True, gc=False):
@@ -313,9 +310,8 @@ def identity_in(body: bytes) -> tuple[str, str, str] | None:
 
 
 def _decoded_identity(body: bytes) -> tuple[str, str, str]:
-    try:
-        answer = codec.decode(body, _Answer)
-    except codec.DecodeError:
+    answer = codec.decode_or_none(body, _Answer)
+    if answer is None:
         return "", "", ""
     if answer.details is not None:
         return "", answer.details.uid, ""
@@ -355,10 +351,8 @@ def _entry(ring: CauseRing, write: Write, sync: int, at: float, response: Respon
 
 
 def _name_in(body: bytes) -> str:
-    try:
-        return codec.decode(body, PartialObject).metadata.name
-    except codec.DecodeError:
-        return ""
+    sent = codec.decode_or_none(body, PartialObject)
+    return "" if sent is None else sent.metadata.name
 
 
 def count_writes(registry: Registry) -> Callable[[Write], None]:

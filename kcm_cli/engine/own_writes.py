@@ -368,7 +368,5 @@ def _key(namespace: str, name: str) -> str:
 
 def _metadata(body: Doc | bytes) -> ObjectMeta:
     """The metadata of the object to create. Empty if it cannot be decoded; then the whole namespace is looked up."""
-    try:
-        return codec.decode(body if isinstance(body, bytes) else codec.encode(body), PartialObject).metadata
-    except codec.DecodeError:
-        return ObjectMeta()
+    sent = codec.decode_or_none(body if isinstance(body, bytes) else codec.encode(body), PartialObject)
+    return ObjectMeta() if sent is None else sent.metadata

@@ -278,18 +278,15 @@ class _Reader:
 
 def _item(raw: bytes, gvr: GVR, kind: ListedKind) -> Item | None:
     """An object with its apiVersion and kind, which lists omit; None if it has no name."""
-    try:
-        head = codec.decode(raw, _Head)
-    except codec.DecodeError:
-        return None
-    meta = head.metadata or _Meta()
-    if not meta.name:
+    head = codec.decode_or_none(raw, _Head)
+    meta = head.metadata if head is not None else None
+    if head is None or meta is None or not meta.name:
         return None
     data = compact = _compact(raw)
     if not (head.kind and head.api_version):
         rest = compact[1:]
         typed = {"apiVersion": head.api_version or gvr.group_version, "kind": head.kind or kind.kind}
-        if head.kind or head.api_version or head.metadata is None:
+        if head.kind or head.api_version:
             data = codec.encode({**codec.decode_doc(raw), **typed})
         else:
             data = codec.encode(typed)[:-1] + b"," + rest

@@ -240,11 +240,8 @@ def _objects_by_uid(outcome: Simulation) -> dict[str, str]:
     for (gvr, namespace, name), data in outcome.finals.items():
         if data is None:
             continue
-        try:
-            uid = codec.decode(data, PartialObject).metadata.uid
-        except codec.DecodeError:
-            continue  # odd metadata: its uid is one that is not known
-        if uid:
+        written = codec.decode_or_none(data, PartialObject)
+        if written is not None and (uid := written.metadata.uid):  # else odd metadata: its uid is not known
             found[uid] = f"{gvr.plural}.{gvr.group}/{namespace}/{name}"
     return found
 

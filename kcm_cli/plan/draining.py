@@ -161,7 +161,7 @@ class Draining(msgspec.Struct):
             self._place(event.stored)
 
     def _place(self, stored: Stored) -> None:
-        pod = _pod(stored)
+        pod = codec.decode_or_none(stored.data, SimulatedPod)
         if pod is not None and pod.spec.node_name:
             self._nodes[stored.key] = pod.spec.node_name
             self._placed.setdefault(pod.spec.node_name, set()).add(stored.key)
@@ -169,7 +169,7 @@ class Draining(msgspec.Struct):
     def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
         for key in sorted(self._placed.get(node, ())):
             stored = self.twin.store.get(PODS, *split_key(key))
-            pod = _pod(stored) if stored is not None else None
+            pod = codec.decode_or_none(stored.data, SimulatedPod) if stored is not None else None
             if pod is not None:
                 yield pod
 
@@ -206,14 +206,6 @@ class Draining(msgspec.Struct):
     def _is_deleted(self, pod: SimulatedPod) -> bool:
         stored = self.twin.store.get(PODS, pod.namespace, pod.name)
         return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
-
-
-def _pod(stored: Stored) -> SimulatedPod | None:
-    """The pod; None if it cannot be decoded."""
-    try:
-        return codec.decode(stored.data, SimulatedPod)
-    except codec.DecodeError:
-        return None
 
 
 def _named(key: str) -> Object:

@@ -175,10 +175,7 @@ class Seen(View, frozen=True, gc=False):
 
 def endpoints_of(data: bytes) -> Slice:
     """A slice; an empty one for what cannot be decoded."""
-    try:
-        return codec.decode(data, Slice) if data else _NO_SLICE
-    except codec.DecodeError:
-        return _NO_SLICE
+    return codec.decode_or_none(data, Slice) or _NO_SLICE
 
 
 def _ready(one: Slice) -> int:
@@ -201,10 +198,7 @@ def _about(container: Container, waiting: Waiting) -> str:
 
 def seen(data: bytes) -> Seen:
     """Decode an object; an empty one if it cannot be decoded."""
-    try:
-        return codec.decode(data, Seen)
-    except codec.DecodeError:
-        return _EMPTY
+    return codec.decode_or_none(data, Seen) or _EMPTY
 
 
 class Occurrence(msgspec.Struct, frozen=True):

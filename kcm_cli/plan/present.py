@@ -56,11 +56,8 @@ class Present:
         """Its metadata; empty if they cannot be read."""
         found = self._heads.get(about)
         if found is None:
-            try:
-                found = codec.decode(self.items[about].data, _Head).metadata
-            except codec.DecodeError:
-                found = Meta()
-            self._heads[about] = found
+            head = codec.decode_or_none(self.items[about].data, _Head)
+            found = self._heads[about] = Meta() if head is None else head.metadata
         return found
 
     def is_new(self, about: Object) -> bool:

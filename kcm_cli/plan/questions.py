@@ -61,11 +61,10 @@ def _owners(snapshot: Snapshot, kind: ListedKind) -> list[Item]:
 
 
 def _references(data: bytes) -> list[tuple[str, OwnerReference]]:
-    try:
-        meta = codec.decode(data, _Head).metadata
-    except codec.DecodeError:
+    head = codec.decode_or_none(data, _Head)
+    if head is None:
         return []
-    return [(meta.namespace, ref) for ref in meta.owner_references or ()]
+    return [(head.metadata.namespace, ref) for ref in head.metadata.owner_references or ()]
 
 
 def _stand_in(kind: ListedKind, namespace: str, ref: OwnerReference) -> Item | None:

@@ -77,9 +77,8 @@ class Shown:
         return known
 
     def _note(self, data: bytes) -> None:
-        try:
-            head = codec.decode(data, _Head)
-        except codec.DecodeError:
+        head = codec.decode_or_none(data, _Head)
+        if head is None:
             return  # such as another kind's spec; what it belongs to is not known either
         meta = head.metadata
         about = Object(head.kind, meta.namespace, meta.name)

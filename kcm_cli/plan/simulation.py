@@ -227,19 +227,16 @@ def _fills(store: Store) -> Iterator[tuple[str, tuple[int, int, int]]]:
     """The requests on each node in percent: CPU, memory, pods."""
     used: dict[str, dict[str, int]] = {}
     for stored in store.list(PODS):
-        try:
-            pod = codec.decode(stored.data, SimulatedPod)
-        except codec.DecodeError:
-            continue
-        if pod.spec.node_name and not is_terminal(pod):
+        pod = codec.decode_or_none(stored.data, SimulatedPod)
+        if pod is not None and pod.spec.node_name and not is_terminal(pod):
             sums = used.setdefault(pod.spec.node_name, {})
             for name, amount in {**of_pod(pod), "pods": 1}.items():
                 sums[name] = sums.get(name, 0) + amount
     for stored in store.list(NODES):
-        try:
-            room = amounts(codec.decode(stored.data, SimulatedNode).status.allocatable)
-        except codec.DecodeError:
+        node = codec.decode_or_none(stored.data, SimulatedNode)
+        if node is None:
             continue
+        room = amounts(node.status.allocatable)
         sums = used.get(stored.name, {})
         cpu, memory, pods = (_percent(sums.get(name, 0), room.get(name, 0)) for name in ("cpu", "memory", "pods"))
         yield stored.name, (cpu, memory, pods)

@@ -215,7 +215,5 @@ class _Pieces:
 
 
 def _is_event(line: bytes) -> bool:
-    try:
-        return codec.decode(line, _RawEvent).type in KNOWN
-    except codec.DecodeError:
-        return False
+    event = codec.decode_or_none(line, _RawEvent)
+    return event is not None and event.type in KNOWN

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 import msgspec
 
@@ -43,7 +43,6 @@ from kcm_cli.trace.steps import (
 )
 from kcm_cli.trace.views import KINDS, Noted, ScaleTarget, Seen, Told
 
-T = TypeVar("T")
 MOST_LINE = 16 << 20
 """Bytes of a line; what is longer is a bad line. API servers cut events at 10 MiB."""
 _GZIP = b"\x1f\x8b"
@@ -144,9 +143,8 @@ class AuditLog:
 
     def _line(self, line: bytes) -> bool:
         """Take an event; returns whether it is one."""
-        try:
-            event = codec.decode(line, Event)
-        except codec.DecodeError:
+        event = codec.decode_or_none(line, Event)
+        if event is None:
             return False
         at = seconds_of(event.request_received_timestamp)
         if at is None or event.api_version != _VERSION or event.kind != "Event":
@@ -207,7 +205,7 @@ class AuditLog:
         if not name:
             return
         if ref.subresource == "binding":
-            sent = _decoded(event.request_object, _Sent)
+            sent = codec.decode_or_none(event.request_object, _Sent)
             node = sent.target.name if sent is not None and sent.target is not None else ""
             if node:
                 self.history.relations.place(about, node)
@@ -227,10 +225,10 @@ class AuditLog:
             return
         body = event.request_object if event.verb == "create" else event.response_object
         if ref.api_group == _EVENTS:
-            noted = _decoded(body, Noted)
+            noted = codec.decode_or_none(body, Noted)
             told = noted.told if noted is not None else None
         else:
-            told = _decoded(body, Told)
+            told = codec.decode_or_none(body, Told)
         if told is not None:
             self.history.event(told, at)
 
@@ -246,13 +244,13 @@ def _is_dry(event: Event) -> bool:
     ref = event.object_ref
     if not event.verb.startswith("delete") and (ref is None or ref.subresource != "eviction"):
         return False
-    sent = _decoded(event.request_object, _Sent)
+    sent = codec.decode_or_none(event.request_object, _Sent)
     return sent is not None and bool(sent.dry_run or (sent.delete_options is not None and sent.delete_options.dry_run))
 
 
 def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
     """The controller of an object that was to be created."""
-    sent = _decoded(raw, Seen)
+    sent = codec.decode_or_none(raw, Seen)
     owner = controller_of(sent) if sent is not None else None
     return Ref(owner.kind, f"{namespace}/{owner.name}" if namespace else owner.name, owner.uid) if owner else None
 
@@ -269,8 +267,8 @@ def _verb(event: Event, subresource: str) -> str:
 
 def _seen(raw: msgspec.Raw, kind: str) -> Seen | None:
     """The object in an answer; None where there is none, or an object of another kind, such as a Status."""
-    head = _decoded(raw, _Head)
-    return _decoded(raw, Seen) if head is not None and head.kind == kind else None
+    head = codec.decode_or_none(raw, _Head)
+    return codec.decode_or_none(raw, Seen) if head is not None and head.kind == kind else None
 
 
 class _Head(View, frozen=True, gc=False):
@@ -279,13 +277,6 @@ class _Head(View, frozen=True, gc=False):
 
 def _why(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
-
-
-def _decoded(raw: msgspec.Raw, type_: type[T]) -> T | None:
-    try:
-        return codec.decode(raw, type_)
-    except codec.DecodeError:
-        return None
 
 
 def read_files(paths: Iterable[str], log: AuditLog) -> None:

@@ -63,7 +63,7 @@ class Existence:
         def find(key: str) -> Keyed | _Unread | None:
             namespace, _, name = key.partition("/")
             stored = self._store.get(_RESOURCES[kind], namespace, name)
-            found = _decoded(stored.data) if stored is not None else None
+            found = codec.decode_or_none(stored.data, Keyed) if stored is not None else None
             if kind in self._read or (found is not None and stored is not None):
                 return found
             if (kind, key, "") in self._used:
@@ -81,10 +81,3 @@ class Existence:
 def _is_read(snapshot: Snapshot, gvr: GVR) -> bool:
     partial = any(gap.resource == gvr.group_resource for gap in snapshot.gaps)
     return gvr in snapshot.collections and not partial
-
-
-def _decoded(data: bytes) -> Keyed | None:
-    try:
-        return codec.decode(data, Keyed)
-    except codec.DecodeError:
-        return None

@@ -131,9 +131,8 @@ class _Rows:
         """The version of an object. The objects that it refers to are recorded."""
         if namespace:
             self._namespaces.add(namespace)
-        try:
-            partial = codec.decode(data, _Pod) if gvr.plural == "pods" else codec.decode(data, _Partial)
-        except codec.DecodeError:
+        partial = codec.decode_or_none(data, _Pod if gvr.plural == "pods" else _Partial)
+        if partial is None:
             return 1
         if isinstance(partial, _Pod) and partial.spec is not None and partial.spec.node_name:
             self._nodes.add(partial.spec.node_name)

@@ -206,9 +206,8 @@ class Learned:
         """Something was written that may own pods, and belong to a workload itself."""
         if event.previous is not None or event.type == "DELETED":
             return
-        try:
-            made = codec.decode(event.stored.data, Object)
-        except codec.DecodeError:
+        made = codec.decode_or_none(event.stored.data, Object)
+        if made is None:
             return
         above = controller_of(made)
         if above is not None:
@@ -229,9 +228,8 @@ class Learned:
         return f"{namespace}/{top.kind}/{top.name}"
 
     def _note_node(self, data: bytes) -> None:
-        try:
-            node = codec.decode(data, SimulatedNode)
-        except codec.DecodeError:
+        node = codec.decode_or_none(data, SimulatedNode)
+        if node is None:
             return
         self._images[node.name] = {full_image(name): 0.0 for image in node.status.images for name in image.names}
 
@@ -310,10 +308,8 @@ def _owners(snapshot: Snapshot) -> dict[str, OwnerReference]:
     for collection in snapshot.collections.values():
         if collection.gvr.plural in ("replicasets", "jobs"):
             for item in collection.items:
-                try:
-                    owner = controller_of(codec.decode(item.data, Object))
-                except codec.DecodeError:
-                    continue
+                owned = codec.decode_or_none(item.data, Object)
+                owner = controller_of(owned) if owned is not None else None
                 if owner is not None:
                     found[item.uid] = owner
     return found

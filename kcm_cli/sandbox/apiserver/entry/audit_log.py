@@ -249,10 +249,7 @@ def _status(code: int, shown: bytes) -> Mapping[str, object]:
 
 
 def _read(body: bytes, otherwise: T) -> T:
-    try:
-        return codec.decode(body, type(otherwise)) if body else otherwise
-    except codec.DecodeError:
-        return otherwise
+    return (codec.decode_or_none(body, type(otherwise)) if body else None) or otherwise
 
 
 def _as_it_is(body: bytes) -> msgspec.Raw:

@@ -194,10 +194,7 @@ def _lowered(value: Any) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    try:
-        return codec.decode(text, object) if text else None
-    except codec.DecodeError:
-        return None
+    return codec.decode_or_none(text, object) if text else None
 
 
 def _annotated(annotations: dict[str, str], key: str, form: type) -> list[Tree]:
