@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.errors import conflict, forbidden, not_found, pre
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
+from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, Preconditions, delete_options, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, Terminating
@@ -150,7 +150,8 @@ class Deleter:
         uid: str = old["metadata"]["uid"]
         if old["metadata"].get("deletionTimestamp"):
             return _Outcome(current, uid, False) if terminating.held(old) else None
-        await self._admit(call, options, old)
+        known = replace(options.preconditions or Preconditions(), uid=uid)  # as upstream's storage
+        await self._admit(call, replace(options, preconditions=known), old)
         doc: Tree = current.copy()
         policy, orphan = options.propagation_policy, options.orphan_dependents
         if orphan is not None:
@@ -178,6 +179,9 @@ class Deleter:
             document["propagationPolicy"] = options.propagation_policy
         if options.orphan_dependents is not None:
             document["orphanDependents"] = options.orphan_dependents
+        if options.preconditions is not None:
+            wanted = msgspec.to_builtins(options.preconditions)
+            document["preconditions"] = {key: value for key, value in wanted.items() if value is not None}
         if options.dry:
             document["dryRun"] = ["All"]
         name = "" if call.info.verb == "deletecollection" else call.name  # upstream's attributes have no name there

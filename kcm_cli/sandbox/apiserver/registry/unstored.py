@@ -26,14 +26,12 @@ def track(core: Core, call: Call, options: WriteOptions, doc: Tree, resource: Re
     core.patching.track(at, None, doc, options.manager, core.clock.now())
 
 
-async def admit(
-    core: Core, call: Call, options: WriteOptions, name: str, doc: Tree, of: tuple[ResourceInfo, str] | None = None
-) -> None:
-    """Run admission. of: the resource and subresource, if not the request's. Raises ApiError."""
-    resource, subresource = of or (call.resource, call.subresource)
+async def mutated(core: Core, call: Call, options: WriteOptions, name: str, doc: Tree) -> Attributes:
+    """Run mutating admission. The result is for ``core.admission.validate``, which upstream calls after the checks of
+    the kind. Raises ApiError."""
     attrs = Attributes(
-        "CREATE", resource, subresource, call.namespace, name, call.user, doc, None,
+        "CREATE", call.resource, call.subresource, call.namespace, name, call.user, doc, None,
         options.dry_run, options.document("CreateOptions"), call.warnings,
     )  # fmt: skip
     await core.admission.mutate(attrs)
-    await core.admission.validate(attrs)
+    return attrs

@@ -65,12 +65,16 @@ class TokenRequests:
         self._audiences = audiences
 
     def create(self, namespace: str, name: str, doc: Doc) -> Doc:
-        """The TokenRequest with its status. ``doc`` is changed. Raises ApiError."""
+        """``prepare`` and ``issue``."""
+        return self.issue(self.prepare(namespace, name, doc), doc)
+
+    def issue(self, account: Tree, doc: Doc) -> Doc:
+        """The TokenRequest with its status. ``doc`` was prepared for the service account, and is changed. Raises
+        ApiError."""
         request: Tree = doc
-        account = self._prepare(namespace, name, request)
-        spec: Tree = request["spec"]
+        metadata, spec = account["metadata"], request["spec"]
         reference: Tree | None = spec.setdefault("boundObjectRef", None)
-        bound = self._bound(namespace, name, reference) if reference is not None else {}
+        bound = self._bound(metadata["namespace"], metadata["name"], reference) if reference is not None else {}
         now = self._clock.now()
         expires_s: int = spec["expirationSeconds"]
         lifetime_s = expires_s
@@ -90,8 +94,9 @@ class TokenRequests:
         }
         return request
 
-    def _prepare(self, namespace: str, name: str, request: Tree) -> Tree:
-        """Check the request and set its metadata. Returns the service account. Raises ApiError."""
+    def prepare(self, namespace: str, name: str, doc: Doc) -> Tree:
+        """Check a TokenRequest, and complete its metadata and spec. Returns the service account. Raises ApiError."""
+        request: Tree = doc
         metadata: Tree = request.get("metadata") or {}
         if metadata.get("namespace") not in (None, "", namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -40,6 +40,10 @@ class CallError(Exception):
     """A webhook did not respond, or with an error."""
 
 
+class UnusableConfig(CallError):
+    """A webhook cannot be called with its clientConfig."""
+
+
 class Calls(Protocol):
     """The only way of an API server to others. ``possible``: False if webhooks are left out: no write waits for one,
     and the versions of a custom kind differ in their apiVersion only."""
@@ -78,8 +82,9 @@ class WebhookCalls:
         """The body of the response, which is not empty. Raises CallError."""
         try:
             target = target_of(config)
+            _context(target.ca)
         except TargetError as error:
-            raise CallError(str(error)) from None
+            raise UnusableConfig(str(error)) from None
         hop = Hop(target, f"?timeout={timeout_s:g}s", body)
         try:
             with in_real_time():

@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scalars import base64_bytes
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
-from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls
+from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls, UnusableConfig
 
 _GROUP, _KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
@@ -89,6 +89,8 @@ class Reviewer:
         timeout = webhook.doc.get("timeoutSeconds") or _DEFAULT_TIMEOUT_S
         try:
             review = _decoded(await self._calls.post(webhook.doc["clientConfig"], body, timeout), version)
+        except UnusableConfig as error:
+            raise ReviewError(f"could not get REST client: {error}") from None
         except CallError as error:
             raise ReviewError(f"failed to call webhook: {error}") from None
         response = _checked(review, version, uid, mutating=mutating)

@@ -62,7 +62,8 @@ class Webhooks:
 
     def _conditions_hold(self, webhook: Webhook, view: View) -> bool:
         try:
-            return webhook.conditions.hold(request_scope(view, self._store, self._authorizer))
+            scope = {**request_scope(view, self._store, self._authorizer), "namespaceObject": None}  # only of policies
+            return webhook.conditions.hold(scope)
         except ConditionError as error:
             gvr = view.asked.info.gvr
             raise forbidden(gvr.group, gvr.plural, view.attrs.name, str(error)) from None

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import write_options
-from kcm_cli.sandbox.apiserver.registry.unstored import admit, received, track
+from kcm_cli.sandbox.apiserver.registry.unstored import mutated, received, track
 from kcm_cli.sandbox.apiserver.security.reviews import Reviews
 from kcm_cli.sandbox.apiserver.types import User
 
@@ -26,7 +26,7 @@ def _kind(group: str, resource: str, review: Callable[[Reviews, Doc, User, list[
         doc = received(core, call, options)
         objects.wipe_system_fields(doc["metadata"])
         track(core, call, options, doc)
-        await admit(core, call, options, doc["metadata"].get("name") or "", doc)
+        await core.admission.validate(await mutated(core, call, options, doc["metadata"].get("name") or "", doc))
         return call.media.document(201, review(core.security.reviews, doc, call.user, call.warnings))
 
     return Kind(group, resource, handlers={"": create})

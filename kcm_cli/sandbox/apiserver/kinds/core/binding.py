@@ -10,13 +10,14 @@ from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, not_found, p
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import write_options
-from kcm_cli.sandbox.apiserver.registry.unstored import admit, received
+from kcm_cli.sandbox.apiserver.registry.unstored import mutated, received, track
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
-from kcm_cli.sandbox.apiserver.types import ApiError, Tree
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 
 PODS = GVR("", "v1", "pods")
 _BINDING = Target("", "v1", "Binding")
+_BINDINGS = ResourceInfo(GVR("", "v1", "bindings"), "Binding", "binding", True, frozenset(["create"]))
 DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -24,6 +25,8 @@ async def bind(core: Core, call: Call) -> Response:
     """POST .../pods/NAME/binding, or .../bindings. Raises ApiError."""
     options = write_options("CreateOptions", call.request, call.query)
     binding = received(core, call, options, _BINDING)
+    track(core, call, options, binding, _BINDINGS)
+    attrs = await mutated(core, call, options, call.name or binding["metadata"].get("name") or "", binding)
     meta, target = binding["metadata"], binding.get("target") or {}
     name = call.name or meta.get("name") or ""
     if name != (meta.get("name") or ""):
@@ -31,8 +34,8 @@ async def bind(core: Core, call: Call) -> Response:
     _check_target(target)
     if not name:
         raise bad_request("Name parameter required.")
+    await core.admission.validate(attrs)
     pods = core.catalog.info(PODS)
-    await admit(core, call, options, name, binding, (pods, "binding"))
     while True:
         current = core.store.get(PODS, call.namespace, name)
         if current is None:

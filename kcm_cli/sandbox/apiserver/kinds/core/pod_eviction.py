@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.registry.options import (
     check_delete_options,
     write_options,
 )
-from kcm_cli.sandbox.apiserver.registry.unstored import admit, received, track
+from kcm_cli.sandbox.apiserver.registry.unstored import mutated, received, track
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.trees import is_true
@@ -42,12 +42,13 @@ async def evict(core: Core, call: Call) -> Response:
     options = write_options("CreateOptions", call.request, call.query)
     eviction = received(core, call, options, _EVICTION)
     track(core, call, options, eviction, _EVICTIONS)
+    attrs = await mutated(core, call, options, call.name, eviction)
     if (eviction["metadata"].get("name") or "") != call.name:
         raise bad_request("name in URL does not match name in Eviction object")
     wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
     if options.dry_run and not wanted.dry_run:
         wanted.dry_run = ["All"]
-    await admit(core, call, options, call.name, eviction)
+    await core.admission.validate(attrs)
     pod = core.store.get(PODS, call.namespace, call.name)
     if pod is None:
         raise not_found(*call.resource.named, call.name)

@@ -10,7 +10,7 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import write_options
-from kcm_cli.sandbox.apiserver.registry.unstored import admit, received, track
+from kcm_cli.sandbox.apiserver.registry.unstored import mutated, received, track
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security import token_requests
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
@@ -49,9 +49,10 @@ async def _token(core: Core, call: Call) -> Response:
     doc = received(core, call, options, _TOKEN_REQUEST)
     token_requests.default(doc)
     track(core, call, options, doc, _TOKEN_REQUESTS)
-    await admit(core, call, options, call.name, doc)
-    made = core.security.token_requests.create(call.namespace, call.name, doc)
-    return call.media.document(201, made)
+    attrs = await mutated(core, call, options, call.name, doc)
+    account = core.security.token_requests.prepare(call.namespace, call.name, doc)
+    await core.admission.validate(attrs)
+    return call.media.document(201, core.security.token_requests.issue(account, doc))
 
 
 KIND = Kind(

@@ -224,6 +224,50 @@ async def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, bac
     assert second["options"] == {**first["options"], "dryRun": ["All"]}
 
 
+BIND = {"metadata": {"name": "p"}, "target": {"name": "n"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "named", "message"),
+    [
+        ("pods/p/binding", {**BIND, "metadata": {}}, {}, "name in URL does not match name in Binding object"),
+        ("pods/p/eviction", {"metadata": {"name": "q"}}, {"name": "q"}, "name in URL does not match name in Eviction"),
+        ("serviceaccounts/default/token", {"spec": {"expirationSeconds": 5}}, {}, "TokenRequest.authentication.k8s.io"),
+    ],
+)
+async def test_what_is_not_stored_is_checked_between_mutation_and_validation(
+    api: Api, backend: Backend, path: str, body: Tree, named: Tree, message: str
+) -> None:
+    rule = {**RULE, "resources": ["pods/binding", "pods/eviction", "serviceaccounts/token"]}
+    await backend.configure("mutating", {"rules": [rule]})
+    await backend.configure("validating", {"rules": [rule]})
+    answer = await api.post(f"/api/v1/namespaces/{await api.namespace()}/{path}", body)
+    assert answer.status in (400, 422) and answer.message.startswith(message)
+    assert [one["request"]["object"]["metadata"].get("name") for one in backend.asked] == [named.get("name")]
+
+
+async def test_the_old_way_of_binding_is_a_resource_of_its_own(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {"rules": [{**RULE, "resources": ["pods", "pods/*"]}]})
+    await backend.configure("validating", {"rules": [{**RULE, "resources": ["bindings"]}]})
+    assert (await api.post(f"/api/v1/namespaces/{await api.namespace()}/bindings", BIND)).status == 404
+    (asked,) = (one["request"] for one in backend.asked)
+    assert (asked["resource"]["resource"], asked["name"], "subResource" in asked) == ("bindings", "p", False)
+    (manager,) = asked["object"]["metadata"]["managedFields"]
+    assert manager["fieldsV1"] == {"f:target": {}}
+
+
+async def test_a_token_request_is_complete_when_it_is_validated(api: Api, backend: Backend) -> None:
+    rule = {**RULE, "resources": ["serviceaccounts/token"]}
+    await backend.configure("mutating", {"rules": [rule]})
+    await backend.configure("validating", {"rules": [rule]})
+    path = f"/api/v1/namespaces/{await api.namespace()}/serviceaccounts/default"
+    assert (await api.post(f"{path}/token", {})).status == 201
+    first, second = (one["request"]["object"] for one in backend.asked)
+    assert first["spec"]["audiences"] is None and "uid" not in first["metadata"]
+    assert second["spec"]["audiences"] == ["https://kubernetes.default.svc"]
+    assert second["metadata"]["uid"] == (await api.get(path)).doc["metadata"]["uid"]
+
+
 async def test_warnings_are_passed_on(api: Api, backend: Backend) -> None:
     await backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": True, "warnings": ["take care"]}
@@ -530,6 +574,19 @@ async def test_a_condition_that_fails_refuses(api: Api, backend: Backend) -> Non
     )
 
 
+async def test_conditions_of_webhooks_have_no_namespace(api: Api, backend: Backend) -> None:
+    """Unlike those of policies."""
+    await backend.configure("validating", {"matchConditions": [{"name": "c", "expression": "namespaceObject == null"}]})
+    assert (await create(api)).status == 201 and len(backend.asked) == 1
+
+
+async def test_a_bundle_without_certificates_is_of_no_use(api: Api, backend: Backend) -> None:
+    """The placeholder of many manifests is one line end."""
+    await backend.configure("validating", {"clientConfig": {**backend.config(), "caBundle": "Cg=="}})
+    why = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
+    assert (await create(api)).message.endswith(f'failed calling webhook "w0.example.com": {why}')
+
+
 async def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: Backend) -> None:
     made = await create(api)
     await backend.configure("mutating", {})
@@ -542,6 +599,27 @@ async def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: B
         'Internal error occurred: admission webhook "w0.example.com" attempted to modify the object, which is not '
         "supported for this operation"
     )
+
+
+@pytest.mark.parametrize("given", [{}, {"resourceVersion": "RV"}, None])
+async def test_the_preconditions_of_a_deletion_are_shown(api: Api, backend: Backend, given: Tree | None) -> None:
+    made = (await create(api)).doc["metadata"]
+    await backend.configure("validating", {})
+    wanted = given and {"resourceVersion": made["resourceVersion"]}
+    body = {} if given is None else {"preconditions": wanted}
+    path = f"/api/v1/namespaces/{made['namespace']}/configmaps/m"
+    assert (await api.call("DELETE", path, body)).status == 200
+    (review,) = backend.asked
+    assert review["request"]["options"].get("preconditions") == wanted
+
+
+async def test_the_deletion_of_a_namespace_is_that_of_its_uid(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {"rules": [{**RULE, "resources": ["namespaces"]}]})
+    name = await api.namespace(account=False)
+    uid = (await api.get(f"/api/v1/namespaces/{name}")).doc["metadata"]["uid"]
+    backend.asked.clear()
+    assert (await api.delete(f"/api/v1/namespaces/{name}")).status == 200
+    assert backend.asked[0]["request"]["options"]["preconditions"] == {"uid": uid}
 
 
 async def test_the_immediate_end_of_a_pod_is_reviewed_again_as_it_is_marked(api: Api, backend: Backend) -> None:
