@@ -4,6 +4,7 @@ upstream: cel-go checker/checker.go
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -105,28 +106,12 @@ class Checker:
         self._locals: dict[str, Type] = {}
 
     def check(self, node: Node) -> Type:
-        """The type of a node."""
-        found = self.types[id(node)] = self._check(node)
+        """The type of a node. A level of the tree takes few frames of Python, whose number is limited."""
+        found = self.types[id(node)] = _CHECKS[type(node)](self, node)
         return found
 
-    def _check(self, node: Node) -> Type:
-        match node:
-            case Constant(value=value):
-                return _literal(value)
-            case Ident():
-                return self._ident(node)
-            case Select():
-                return self._select(node)
-            case Call():
-                return self._call(node)
-            case ListNode():
-                return self._list(node)
-            case MapNode():
-                return self._map(node)
-            case StructNode():
-                return self._struct(node)
-            case Macro():
-                return self._macro(node)
+    def _constant(self, node: Constant) -> Type:
+        return _literal(node.value)
 
     # Names and fields
 
@@ -189,7 +174,9 @@ class Checker:
     # Calls
 
     def _call(self, node: Call) -> Type:
-        args = [self.check(arg) for arg in node.args]
+        args: list[Type] = []
+        for arg in node.args:  # a comprehension takes a frame
+            args.append(self.check(arg))
         known = overloads()
         if node.target is None:
             if node.function not in known:
@@ -309,7 +296,9 @@ class Checker:
         first, second = self._steps(node, self.bindings.resolved(source))
         names = dict(zip(node.names, (first, second) if len(node.names) == 2 else (first,), strict=True))
         before, self._locals = self._locals, {**self._locals, **names}
-        args = [self.check(arg) for arg in node.args]
+        args: list[Type] = []
+        for arg in node.args:
+            args.append(self.check(arg))
         self._locals = before
         return self.bindings.resolved(self._collected(node, first, args))
 
@@ -381,3 +370,13 @@ _LITERALS: tuple[tuple[type, Type], ...] = (
     (str, STRING),
     (bytes, BYTES),
 )
+_CHECKS: Mapping[type[Node], Callable[[Checker, Any], Type]] = {
+    Constant: Checker._constant,
+    Ident: Checker._ident,
+    Select: Checker._select,
+    Call: Checker._call,
+    ListNode: Checker._list,
+    MapNode: Checker._map,
+    StructNode: Checker._struct,
+    Macro: Checker._macro,
+}

@@ -3,7 +3,7 @@
 upstream: cel-go parser/parser.go, parser/macro.go, ext/comprehensions.go
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, unlocated
 from kcm_cli.machinery.cel.lexer import RESERVED, Token
@@ -34,17 +34,23 @@ _NUMBER = frozenset(("literal",))
 _NEGATED = STARTS - {"!"}
 """What can follow a minus in front of a member."""
 _MAX_DEPTH, _MAX_CHARACTERS = 250, 100_000
-_RELATIONS = {
-    "<": "_<_",
-    "<=": "_<=_",
-    ">": "_>_",
-    ">=": "_>=_",
-    "==": "_==_",
-    "!=": "_!=_",
-    "in": "@in",
+_OPERATORS: dict[str, tuple[int, str]] = {
+    "||": (1, "_||_"),
+    "&&": (2, "_&&_"),
+    "<": (3, "_<_"),
+    "<=": (3, "_<=_"),
+    ">": (3, "_>_"),
+    ">=": (3, "_>=_"),
+    "==": (3, "_==_"),
+    "!=": (3, "_!=_"),
+    "in": (3, "@in"),
+    "+": (4, "_+_"),
+    "-": (4, "_-_"),
+    "*": (5, "_*_"),
+    "/": (5, "_/_"),
+    "%": (5, "_%_"),
 }
-_ADDITIONS = {"+": "_+_", "-": "_-_"}
-_PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
+"""Precedence and name."""
 # Number of names and of expressions that a macro may have.
 _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
     "all": ((1, 1), (2, 1)),
@@ -90,7 +96,7 @@ def _too_deep() -> CelSyntaxError:
 
 
 class _Parser:
-    """Recursive descent, one level per precedence."""
+    """Recursive descent, but for operators: frames of Python limit the depth of what it can read."""
 
     def __init__(self, text: str) -> None:
         self._in = Reader(text)
@@ -101,42 +107,28 @@ class _Parser:
         self._in.end()
         return node
 
-    # Precedence, from the loosest
+    # Operators
 
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise _too_deep()
-        condition = self._either()
+        condition = self._operation()
         if self._in.next.kind == "?":
             offset = self._in.take().offset
             with self._in.within(":"):
-                chosen = self._either()
+                chosen = self._operation()
             self._in.expect(":")
             condition = Call(offset, "_?_:_", None, (condition, chosen, self._expression()))
         self._depth -= 1
         return condition
 
-    def _either(self) -> Node:
-        return self._chain({"||": "_||_"}, self._both)
-
-    def _both(self) -> Node:
-        return self._chain({"&&": "_&&_"}, self._relation)
-
-    def _relation(self) -> Node:
-        return self._chain(_RELATIONS, self._sum)
-
-    def _sum(self) -> Node:
-        return self._chain(_ADDITIONS, self._product)
-
-    def _product(self) -> Node:
-        return self._chain(_PRODUCTS, self._unary)
-
-    def _chain(self, operators: dict[str, str], operand: Callable[[], Node]) -> Node:
-        node = operand()
-        while self._in.next.kind in operators:
-            token = self._in.take()
-            node = Call(token.offset, operators[token.kind], None, (node, operand()))
+    def _operation(self, least: int = 1) -> Node:
+        """Operands, joined by operators of this precedence or a higher one. All group to the left."""
+        node = self._unary()
+        while (found := _OPERATORS.get(self._in.next.kind)) is not None and found[0] >= least:
+            precedence, name = found
+            node = Call(self._in.take().offset, name, None, (node, self._operation(precedence + 1)))
         return node
 
     def _unary(self) -> Node:
@@ -147,7 +139,7 @@ class _Parser:
             return self._minus(token.offset)
         if not self._in.check_start(_START):
             return _missing(token)
-        return self._unary() if self._in.next.kind in ("!", "-") else self._member()
+        return self._unary() if self._in.next.kind in ("!", "-") else self._members(self._primary())
 
     def _not(self, offset: int) -> Node:
         count = 0
@@ -155,7 +147,7 @@ class _Parser:
             count += 1
         if not self._in.check_negated(_START):
             return _missing(self._in.next)
-        node = self._member()
+        node = self._members(self._primary())
         return Call(offset, "!_", None, (node,)) if count % 2 else node
 
     def _minus(self, offset: int) -> Node:
@@ -170,11 +162,8 @@ class _Parser:
             node: Node = self._members(Constant(offset, negated))
             count -= 1
         else:
-            node = self._member()
+            node = self._members(self._primary())
         return Call(offset, "-_", None, (node,)) if count % 2 else node
-
-    def _member(self) -> Node:
-        return self._members(self._primary())
 
     def _members(self, node: Node) -> Node:
         while True:

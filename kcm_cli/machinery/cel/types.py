@@ -77,6 +77,8 @@ class Bindings:
 
     def __init__(self) -> None:
         self._known: dict[str, Type] = {}
+        self._before: list[tuple[str, Type | None]] = []
+        """What the attempt has changed: copies would make the check quadratic."""
         self._count = 0
 
     def fresh(self) -> Type:
@@ -103,11 +105,19 @@ class Bindings:
         """Whether all given types are assignable to the wanted ones."""
         if len(wanted) != len(given):
             return False
-        before = dict(self._known)
+        self._before.clear()
         if all(self._fits(one, other) for one, other in zip(wanted, given, strict=True)):
             return True
-        self._known = before
+        for name, before in reversed(self._before):
+            if before is None:
+                del self._known[name]
+            else:
+                self._known[name] = before
         return False
+
+    def _set(self, name: str, kind: Type) -> None:
+        self._before.append((name, self._known.get(name)))
+        self._known[name] = kind
 
     def _fits(self, one: Type, other: Type) -> bool:
         if other.variable:
@@ -134,7 +144,7 @@ class Bindings:
         if known is None:
             if self._mentions(kind, variable):
                 return False, False
-            self._known[variable.name] = kind
+            self._set(variable.name, kind)
             return True, False
         if kind == known:
             return True, True
@@ -142,7 +152,7 @@ class Bindings:
             return False, True
         general = most_general(kind, known)
         if not self._mentions(general, variable):
-            self._known[variable.name] = general
+            self._set(variable.name, general)
         return True, True
 
     def _mentions(self, kind: Type, variable: Type) -> bool:

@@ -1,10 +1,13 @@
 """Type checks: the type of an expression, and errors."""
 
+from collections.abc import Callable
+
 import pytest
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.types import BOOL, DYN, INT, STRING, list_of, map_of
+from tests.kit.growth import grows_linearly
 
 FIELDS = {"n": INT, "s": STRING, "list": list_of(STRING), "map": map_of(STRING, INT), "child": cel.Type("child")}
 OBJECTS = {"self": FIELDS, "child": {"b": BOOL}}
@@ -135,3 +138,32 @@ def test_wide_characters_are_marked_by_wide_marks() -> None:
     with pytest.raises(cel.CelTypeError) as raised:
         checked(text)
     assert str(raised.value).splitlines()[-1] == " | .\uff0e..^"
+
+
+DEEP = {
+    "sums": "1" + " + 1" * 248,
+    "conditions": "true ? 1 : " * 248 + "1",
+    "fields": "d" + ".a" * 248,
+    "steps": "[1]" + ".map(x, x)" * 248,
+    "parentheses": "(" * 200 + "1" + ")" * 200,
+    "negations": "!(" * 150 + "true" + ")" * 150,
+    "lists": "[" * 150 + "1" + "]" * 150,
+    "maps": "{1: " * 150 + "1" + "}" * 150,
+    "calls": "dyn(" * 140 + "1" + ")" * 140,
+    "indexes": "d[" * 140 + "1" + "]" * 140,
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
+async def test_deep_expressions_are_checked(text: str) -> None:
+    checked(text)
+
+
+def test_a_long_expression_is_checked_in_linear_time() -> None:
+    """Each empty list has a type variable."""
+
+    def prepare(size: int) -> Callable[[], object]:
+        text = f"[{'[],' * size}[]]"
+        return lambda: checked(text)
+
+    assert grows_linearly(prepare, 4_000)
