@@ -6,7 +6,7 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from kcm_cli.api.core import Condition
@@ -21,6 +21,7 @@ from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class ServiceCIDRController:
         self._recorder = context.recorder
         self._ranges = context.cache(SERVICE_CIDRS)
         self._addresses = context.cache(IP_ADDRESSES)
+        self._addresses.store.add_index(plan.BLOCK, plan.block_of)
         self._ending = asyncio.Lock()
         """Two ranges that hold each other's addresses must not be released at the same time."""
 
@@ -53,7 +55,7 @@ class ServiceCIDRController:
         return found.wait_s
 
     def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Readiness:
-        found = plan.plan(current, ranges, self._addresses.store, self._clock.now())
+        found = plan.plan(current, ranges, near(current, self._addresses.store), self._clock.now())
         if found.orphan is not None:
             fields: dict[str, object] = {"IPAddress": str(found.orphan)}
             log.info("Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})
@@ -99,6 +101,12 @@ class ServiceCIDRController:
         """The names of the ServiceCIDRs that contain an address."""
         address = plan.address_of(obj)
         return () if address is None else plan.containing(address, self._ranges.store)
+
+
+def near(one: ServiceCIDR, addresses: Store[IPAddress]) -> Iterator[IPAddress]:
+    """The allocated addresses in the blocks that a ServiceCIDR overlaps: all that it contains, and some others."""
+    for block in plan.blocks_of(one, addresses.index_values(plan.BLOCK)):
+        yield from addresses.by_index(plan.BLOCK, block)
 
 
 def changed(controller: ServiceCIDRController, old: ServiceCIDR, new: ServiceCIDR) -> Keys:

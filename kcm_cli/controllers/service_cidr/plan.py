@@ -31,6 +31,9 @@ BLOCKED = Condition(
     reason="Terminating",
     message=("There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"),
 )
+BLOCK = "block of addresses"
+"""The index by which a deleted range finds its addresses among however many others: the /24 of an address, for IPv6 the
+/112."""
 _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
 
 
@@ -84,6 +87,22 @@ def address_of(obj: IPAddress) -> Address | None:
         return None
 
 
+def block_of(obj: IPAddress) -> tuple[str, ...]:
+    """The index function BLOCK: the block that an allocated address is in."""
+    address = address_of(obj)
+    if address is None:
+        return ()
+    rest = 8 if address.version == 4 else 16
+    first = type(address)(int(address) >> rest << rest)
+    return (f"{first}/{address.max_prefixlen - rest}",)
+
+
+def blocks_of(one: ServiceCIDR, blocks: Iterable[str]) -> list[str]:
+    """The blocks that a ServiceCIDR overlaps."""
+    own = networks_of(one)
+    return [text for text in blocks if any(_overlap(block, other) for block in _parsed((text,)) for other in own)]
+
+
 def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
     """Whether each of its networks is contained in one of another ServiceCIDR."""
     others = [network for one in ranges if one.name != leaving.name for network in networks_of(one)]
@@ -91,7 +110,10 @@ def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
 
 
 def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress]) -> Address | None:
-    """An address that only the deleted ServiceCIDR contains; None if there is none."""
+    """An address that only the deleted ServiceCIDR contains; None if there is none.
+
+    objects: those in the blocks that it overlaps, or more.
+    """
     if is_contained(leaving, ranges):
         return None
     versions = {network.version for network in networks_of(leaving)}
@@ -138,7 +160,7 @@ def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
     return _parsed(one.spec.cidrs)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _parsed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
     found = (parse_cidr(text) for text in cidrs)
     return tuple(network for _, network in filter(None, found))

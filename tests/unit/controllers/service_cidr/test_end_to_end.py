@@ -1,10 +1,14 @@
 """The controller in a whole sandbox, on virtual time: ranges are ready, and deleted when no Service needs them."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from kcm_cli.api.networking import ServiceCIDR
+from kcm_cli.controllers.service_cidr import plan
+from kcm_cli.machinery.addresses import Address
 from kcm_cli.rest.errors import Invalid
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
@@ -85,6 +89,33 @@ async def test_a_range_is_kept_while_addresses_need_it(world: World, way):
             await add(world, "wider", "192.168.0.0/16")
         await world.wait()
         assert await world.is_deleted("more", RANGES)
+
+
+async def test_a_deleted_range_costs_looking_at_the_addresses_near_it_only(world: World, monkeypatch):
+    looked: list[str] = []
+    containing = plan.containing
+
+    def look(address: Address, ranges: Iterable[ServiceCIDR]) -> list[str]:
+        looked.append(str(address))
+        return containing(address, ranges)
+
+    async with running(world):
+        await add(world)
+        await world.wait()
+        await add(world, "another", "192.168.9.0/24")
+        await world.wait()
+        for number in range(1, 20):
+            await service(world, f"192.168.9.{number}", f"other{number}")
+        await service(world, "192.168.0.7")
+        await world.wait()
+        monkeypatch.setattr(plan, "containing", look)
+        await world.delete(RANGES, "more")
+        await world.wait(30)
+        assert await condition(world) == ("False", "Terminating")
+        await world.delete(SERVICES, "web")
+        await world.wait()
+        assert await world.is_deleted("more", RANGES)
+        assert set(looked) == {"192.168.0.7"}
 
 
 async def test_an_address_created_in_the_grace_period_keeps_the_range(world: World):

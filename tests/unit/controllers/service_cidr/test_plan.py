@@ -4,11 +4,15 @@ import ipaddress
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import IPAddress, ServiceCIDR, ServiceCIDRSpec, ServiceCIDRStatus
 from kcm_cli.controllers.service_cidr import plan
+from kcm_cli.controllers.service_cidr.controller import near
 from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.runtime.store import Store
 
 ALLOCATED = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
 
@@ -175,3 +179,28 @@ def test_a_terminating_range(current: ServiceCIDR, objects: list[IPAddress], exp
         "nothing": plan.Readiness(),
     }
     assert plan.plan(current, [current], objects, NOW) == plans[expected]
+
+
+hosts = st.tuples(st.sampled_from(["10.0.0.", "10.0.1.", "10.1.0.", "fd00::", "fd00::1:"]), st.integers(0, 9))
+cidrs = st.sampled_from(
+    ["10.0.0.0/24", "10.0.0.0/23", "10.0.0.0/29", "10.1.0.4/32", "10.0.0.0/8", "fd00::/112", "fd00::/64", "fd00::8/125"]
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), hosts), max_size=20), st.lists(st.lists(cidrs, max_size=2), max_size=4))
+def test_an_orphan_is_found_among_the_addresses_near_the_range(
+    steps: list[tuple[bool, tuple[str, int]]], given_cidrs: list[list[str]]
+) -> None:
+    """However the addresses came and went."""
+    store: Store[IPAddress] = Store()
+    store.add_index(plan.BLOCK, plan.block_of)
+    for added, (start, end) in steps:
+        if added:
+            store.put(ip(f"{start}{end}"))
+        else:
+            store.pop(f"{start}{end}")
+    ranges = [one(f"r{number}", *found) for number, found in enumerate(given_cidrs)]
+    for leaving in ranges:
+        found = plan.orphan(leaving, ranges, near(leaving, store))
+        assert (found is None) == (plan.orphan(leaving, ranges, store) is None)
+        assert found is None or store.get(str(found)) is not None
