@@ -21,12 +21,12 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.meta import View
 from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, ListedKind, installed_kinds
-from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
+from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot, is_time_of_cluster
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_TYPE, Client
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.listing import PAGE, Pages
+from kcm_cli.rest.transport import Request, Response, Unreadable
 
-PAGE = 500
 AT_ONCE = 4
 Progress = Callable[[str, int], object]
 """Called with the kind that is being read and the number of its objects so far."""
@@ -59,10 +59,6 @@ class _VersionInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 class _NotServed(Exception):
     """The server does not have the resource."""
-
-
-class _Unreadable(Exception):
-    """The answer is not a list."""
 
 
 class _Found(msgspec.Struct):
@@ -213,7 +209,7 @@ class _Reader:
                     items = await self._kind(kind, replace(kind.gvr, version=version))
                 except _NotServed:
                     continue
-                except (errors.ApiError, _Unreadable) as error:
+                except (errors.ApiError, Unreadable) as error:
                     self.found.gaps.append(Gap(kind.key, _why(error)))
                     return
                 name = replace(kind.gvr, version=version)
@@ -247,7 +243,7 @@ class _Reader:
         self, kind: ListedKind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
     ) -> tuple[Item, ...]:
         items: dict[tuple[str, str], Item] = {}
-        query: tuple[tuple[str, str], ...] = (("limit", str(PAGE)), *exact)
+        query, pages = (("limit", str(PAGE)), *exact), Pages()
         while True:
             page = await self._page(gvr, namespace, query)
             for raw in page.items or ():
@@ -259,9 +255,10 @@ class _Reader:
             self._progress(kind.key, len(items))
             meta = page.metadata or _Meta()
             self.cut = self.cut or meta.resource_version or ""
-            if not meta.continue_:
+            token = pages.next(meta.continue_ or "")
+            if not token:
                 return tuple(items[key] for key in sorted(items))
-            query = (("limit", str(PAGE)), ("continue", meta.continue_))
+            query = (("limit", str(PAGE)), ("continue", token))
 
     async def _page(self, gvr: GVR, namespace: str, query: tuple[tuple[str, str], ...]) -> _Page:
         request = Request("GET", gvr.path(namespace), query, {"accept": JSON_TYPE})
@@ -273,7 +270,7 @@ class _Reader:
         try:
             return codec.decode(response.body, _Page)
         except codec.DecodeError as error:
-            raise _Unreadable(f"the server's answer is no list: {error}") from None
+            raise Unreadable(f"the server's answer is no list: {error}") from None
 
 
 def _item(raw: bytes, gvr: GVR, kind: ListedKind) -> Item | None:
@@ -307,10 +304,12 @@ def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:
 
 
 def _date(response: Response) -> datetime | None:
+    """The time of an answer; None where it has none, or one that a file could not have."""
     try:
-        return parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
-    except ValueError:
+        time = parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
+    except (ValueError, OverflowError):  # no date, and one beyond the calendar in UTC
         return None
+    return time if is_time_of_cluster(time) else None
 
 
 def _why(error: Exception) -> str:

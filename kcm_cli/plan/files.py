@@ -27,7 +27,7 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.redaction import Redaction
 from kcm_cli.plan.shapes import Shapes
-from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
+from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot, is_time_of_cluster
 
 LONGEST = 64 << 20
 """Bytes of a line. An object of an API server has 3 MiB at most."""
@@ -38,7 +38,6 @@ FORMAT, VERSION = "kcm-snapshot", 2
 _SALT = re.compile(r"(?:[0-9a-f]{2}){0,64}")
 _LINK = getattr(os, "O_NOFOLLOW", 0)
 _TRIES = 100
-_FIRST_YEAR, _LAST_YEAR = 2014, 2200
 
 
 class _Header(msgspec.Struct, rename="camel"):
@@ -180,7 +179,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
         taken_at = parse_time(header.taken_at).astimezone(UTC)
     except (FormatError, OverflowError) as error:
         raise _Wrong(f"takenAt: {error}") from None
-    if not _FIRST_YEAR <= taken_at.year <= _LAST_YEAR:
+    if not is_time_of_cluster(taken_at):
         raise _Wrong(f"takenAt: {header.taken_at} is no time of a cluster")
     collections: dict[GVR, Collection] = {}
     shapes = Shapes()

@@ -88,6 +88,14 @@ class Snapshot(msgspec.Struct, frozen=True):
         return sum(len(one.items) for one in self.collections.values())
 
 
+_FIRST_YEAR, _LAST_YEAR = 2014, 2200
+
+
+def is_time_of_cluster(time: datetime) -> bool:
+    """Whether a cluster can be as old or as young: a twin counts hours and years from this time."""
+    return _FIRST_YEAR <= time.year <= _LAST_YEAR
+
+
 _NAMESPACES = GVR("", "v1", "namespaces")
 
 

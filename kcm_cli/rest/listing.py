@@ -129,9 +129,8 @@ class Pages:
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def next(self, page: Page) -> str:
+    def next(self, token: str) -> str:
         """The token of the page after this one, empty after the last. Raises Unreadable."""
-        token = page.next_page
         if token in self._seen:
             raise Unreadable("the answer cannot be read: the list goes round in circles")
         self._seen.add(token)
@@ -200,7 +199,7 @@ async def list_readable(
                 unknown.append(obj)
             if _size(item) > LARGE:
                 await asyncio.sleep(0)
-        token = pages.next(page)
+        token = pages.next(page.next_page)
         if not token:
             return Listed(items, page.resource_version, unknown)
         await asyncio.sleep(0)

@@ -440,7 +440,7 @@ class Informer(Generic[T]):
                 found[_key(obj)] = obj
                 if index % PAGE == PAGE - 1 or turns.is_over():
                     await turns.next()
-            version, token = page.resource_version, pages.next(page)
+            version, token = page.resource_version, pages.next(page.next_page)
             if not token:
                 break
         await self._replace(found, version or "0")  # a watch from there begins with what there is

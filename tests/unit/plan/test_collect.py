@@ -11,6 +11,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.plan import Options, PlanError, Snapshot, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
+from kcm_cli.plan.snapshot import is_time_of_cluster
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
@@ -221,6 +222,25 @@ def test_a_response_that_is_not_a_list_is_a_gap(body: bytes) -> None:
     snapshot, _ = read(broken, prepare=nothing)
     gaps = {gap.resource for gap in snapshot.gaps}
     assert "replicasets.apps" in gaps or snapshot.skipped == ("replicasets.apps",) * 3
+
+
+def test_a_list_that_goes_round_in_circles_is_a_gap() -> None:
+    def circling(request: Request) -> Response | None:
+        page = {"metadata": {"resourceVersion": "9", "continue": "again"}, "items": []}
+        return Response(200, {}, json.dumps(page).encode()) if request.path.endswith("/replicasets") else None
+
+    snapshot, _ = read(circling, prepare=nothing)
+    (gap,) = (gap for gap in snapshot.gaps if gap.resource == "replicasets.apps")
+    assert "round in circles" in gap.reason
+
+
+@pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -1200", "Thu, 01 Jan 1970 00:00:00 GMT", "yesterday"])
+def test_a_date_that_no_cluster_has_is_no_time(date: str) -> None:
+    def dated(request: Request) -> Response | None:
+        return Response(200, {"date": date}, b"{}") if request.path == "/version" else None
+
+    snapshot, _ = read(dated, prepare=nothing)
+    assert is_time_of_cluster(snapshot.taken_at)
 
 
 def test_a_server_that_refuses_everything_is_one_error_line() -> None:
