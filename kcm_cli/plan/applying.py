@@ -177,21 +177,21 @@ class Applying(msgspec.Struct):
 
     def _place(self, doc: Doc, where: str) -> tuple[ServedResource, str, str]:
         """(resource, namespace, name) of a manifest. Raises PlanError."""
-        version, kind = (nested_str(doc, field) for field in ("apiVersion", "kind"))
+        version, kind = (_text(doc.get(field), field, where) for field in ("apiVersion", "kind"))
         name, named = (nested_str(doc, "metadata", field) for field in ("name", "namespace"))
-        if kind and not name and (prefix := nested_str(doc, "metadata", "generateName")):
-            raise PlanError(f"error: {where}: from {prefix}: cannot use generate name with apply")
-        if not kind or not name:
-            raise PlanError(f"error: {where}: {'kind' if not kind else 'metadata.name'} is missing")
-        for what, segment in (("resource name", name), ("namespace", named or self._namespace)):
-            if faults := path_segment(segment):
-                raise PlanError(f"error: {where}: invalid {what} {quote(segment)}: [{' '.join(faults)}]")
         group, _, bare = version.rpartition("/")
         served = self._known.find_kind(group, kind, bare)
         if served is None:
             text = f'no matches for kind "{kind}" in version "{version}"'
             hint = " (kustomize build FOLDER | kcm plan -f -)" if group == _KUSTOMIZATION else ""
-            raise PlanError(f"error: resource mapping not found for name: {name} from {where}: {text}{hint}")
+            of = f"for name: {name} from {where}" if name else f"from {where}"
+            raise PlanError(f"error: resource mapping not found {of}: {text}{hint}")
+        if not name and (prefix := nested_str(doc, "metadata", "generateName")):
+            raise PlanError(f"error: {where}: from {prefix}: cannot use generate name with apply")
+        _check_metadata(doc, where)
+        for what, segment in (("resource name", name), ("namespace", named or self._namespace)):
+            if faults := path_segment(segment):
+                raise PlanError(f"error: {where}: invalid {what} {quote(segment)}: [{' '.join(faults)}]")
         return served, (named or self._namespace) if served.namespaced else "", name
 
     async def _set_image(self, change: SetImage) -> str:
@@ -254,6 +254,25 @@ class Applying(msgspec.Struct):
     @property
     def _namespace(self) -> str:
         return self.options.namespace or "default"
+
+
+def _text(value: object, field: str, where: str) -> str:
+    """The value of a manifest's field that must be a text. Raises PlanError."""
+    if value in (None, ""):
+        raise PlanError(f"error: {where}: {field} is missing")
+    if not isinstance(value, str):
+        raise PlanError(f"error: {where}: {field} is no string")
+    return value
+
+
+def _check_metadata(doc: Doc, where: str) -> None:
+    """Raises PlanError for metadata without a name, and for what kubectl cannot decode and an apply would lose."""
+    metadata = nested_map(doc, "metadata")
+    _text(metadata.get("name"), "metadata.name", where)
+    if not isinstance(metadata.get("namespace") or "", str):
+        raise PlanError(f"error: {where}: metadata.namespace is no string")
+    if not isinstance(metadata.get("annotations") or {}, dict):
+        raise PlanError(f"error: {where}: metadata.annotations is no map")
 
 
 def _template(doc: Doc) -> object:
