@@ -8,8 +8,6 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from kcm_cli.component.version import OWN_VERSION
-
 _COMPLETE = "_KCM_COMPLETE"
 _SHOW = "--show-completion"
 _SCRIPTS = frozenset({"--install-completion", _SHOW})
@@ -57,11 +55,14 @@ def _open_closed_streams() -> None:
 
 
 def _accept_all_characters() -> None:
-    """In a locale such as C, write UTF-8 to files and pipes as a Go program does, and ``?`` to terminals."""
+    """In a locale such as C, write UTF-8 to files and pipes as a Go program does, and ``?`` to terminals. Bytes of the
+    command line that are no UTF-8, such as a file's name, are written as they are."""
     for stream in (sys.stdout, sys.stderr):
-        if not isinstance(stream, io.TextIOWrapper) or stream.encoding.lower() in ("utf-8", "utf8"):
+        if not isinstance(stream, io.TextIOWrapper):
             continue
-        if stream.isatty():
+        if stream.encoding.lower() in ("utf-8", "utf8"):
+            stream.reconfigure(errors="surrogateescape")
+        elif stream.isatty():
             stream.reconfigure(errors="replace")
         else:
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -88,10 +89,13 @@ def _end_on_interrupt() -> None:
 
 
 def _run(args: Sequence[str]) -> int:
+    # imported here, as all below: Ctrl-C is handled before, --version must be quick, and a manager needs neither Typer
+    # nor other commands
     if args == ["--version"]:
+        from kcm_cli.component.version import OWN_VERSION
+
         sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
         return 0
-    # imported here, as all below: --version must be quick, and a manager needs neither Typer nor other commands
     if os.environ.get(_COMPLETE, "").startswith("complete_"):
         from kcm_cli.cli import completing
 

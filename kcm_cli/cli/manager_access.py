@@ -14,7 +14,7 @@ import msgspec
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock, RealClock
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8
 from kcm_cli.component.value_types import BOOL, STRING
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.errors import FormatError
@@ -56,6 +56,9 @@ FLAGS = (
         SECTION,
     ),
 )
+
+PATHS = frozenset(("kubeconfig", "token-file", "certificate-authority", "audit-log"))
+"""The flags that name files, of all commands that read a manager."""
 
 
 class ManagerAccess(msgspec.Struct, frozen=True):
@@ -123,7 +126,7 @@ def run(
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(usage.help_text(about, flags))
         return 0
-    problems = list(parsed.problems)
+    problems = [*parsed.problems, *not_utf8(parsed, PATHS)]
     command = read(parsed, problems)
     if problems or command is None:
         return fail(problems)

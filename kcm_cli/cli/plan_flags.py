@@ -9,8 +9,10 @@ import msgspec
 from kcm_cli.cli import usage
 from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
 from kcm_cli.cli.subcommands import subcommand
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8, unexpected
 from kcm_cli.component.value_types import BOOL, DURATION, INT, STRING, STRINGS
+from kcm_cli.machinery.documents import nested_str
+from kcm_cli.machinery.quoting import escaped
 from kcm_cli.plan.changes import (
     AddNode,
     Apply,
@@ -37,6 +39,7 @@ _FIRST = frozenset(("Namespace", "CustomResourceDefinition"))
 """Applied before other manifests, which may need them."""
 AUDIT_S, PLAN_S = 600.0, 3600.0
 _OF_COMPARE = frozenset(("compare", "kubeconfig", "include", "save", "snapshot", "namespace", "output"))
+_PATHS = frozenset(("filename", "flags-from", "kubeconfig", "save", "snapshot", "compare"))
 _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
     (
@@ -175,7 +178,7 @@ def help_text() -> str:
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:
     """(the command, errors). ``manager_flags``: those from --flags-from."""
-    problems = [*parsed_flags.problems, *unexpected(parsed_flags, "kcm plan")]
+    problems = [*parsed_flags.problems, *unexpected(parsed_flags, "kcm plan"), *not_utf8(parsed_flags, _PATHS)]
     values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
     problems += _problems(values)
     changes: list[Change] = []
@@ -271,8 +274,8 @@ def _changes(values: Mapping[str, object]) -> Iterator[Change]:
     manifests: list[Apply] = []
     for name in _words(values["filename"]):
         found = parsed(sys.stdin.buffer.read(), "standard input") if name == "-" else documents(Path(name))
-        manifests += (Apply(doc, where) for where, doc in found)
-    yield from sorted(manifests, key=lambda change: change.doc.get("kind") not in _FIRST)
+        manifests += (Apply(doc, escaped(where)) for where, doc in found)
+    yield from sorted(manifests, key=lambda change: nested_str(change.doc, "kind") not in _FIRST)
     yield from map(set_image, _words(values["set-image"]))
     yield from map(scaled, _words(values["scale"]))
     for word in _words(values["delete"]):

@@ -9,7 +9,7 @@ import msgspec
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.flagset import Flag, FlagSet, not_utf8
 from kcm_cli.component.value_types import BOOL, INT, STRING
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest import access
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     count = values["count"]
     assert isinstance(count, int)
     order = Order(verb, tuple(names), str(values["kubeconfig"]), count, str(values["capacity"]))
-    problems = [*parsed.problems, *_problems(order, parsed.values)]
+    problems = [*parsed.problems, *not_utf8(parsed, ("kubeconfig",)), *_problems(order, parsed.values)]
     if problems:
         return fail(problems)
     try:

@@ -7,7 +7,7 @@ Guarantee: parsing continues after an error, so that all errors are reported tog
 upstream: github.com/spf13/pflag, staging/src/k8s.io/component-base/cli/flag
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 import msgspec
@@ -61,6 +61,23 @@ def unexpected(parsed: Parsed, command: str) -> Iterator[str]:
     for word in parsed.rest:
         hint = "a bool is set with =: --flag=false" if word in ("true", "false") else f"see {command} --help"
         yield f"unexpected argument: {word} ({hint})"
+
+
+def not_utf8(parsed: Parsed, paths: Container[str] = ()) -> Iterator[str]:
+    """The errors about words that are no text in UTF-8. paths: the flags that name files, whose names may be any."""
+    for name, value in parsed.values.items():
+        for word in value if isinstance(value, tuple) else (value,):
+            if name not in paths and isinstance(word, str) and not _is_utf8(word):
+                yield f'--{name}: "{word}" is not UTF-8'
+    yield from (f'"{word}" is not UTF-8' for word in parsed.rest if not _is_utf8(word))
+
+
+def _is_utf8(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # Python keeps such bytes as halves of pairs
+        return False
+    return True
 
 
 def normalize(name: str) -> str:

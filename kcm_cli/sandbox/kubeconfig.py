@@ -51,12 +51,12 @@ def join(path: Path, ours: Doc) -> None:
 
 def usual() -> str:
     """The path of the kubeconfig to use: that of KUBECONFIG, or those of its files that exist, which are read together
-    (``rest.kubeconfig.read``); by default ~/.kube/config."""
+    (``rest.kubeconfig.read``); by default ~/.kube/config, by that name if nobody knows the home."""
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
     there = [name for name in named if os.path.isfile(name)]
     if there:
         return os.pathsep.join(dict.fromkeys(there))
-    return next(iter(named), str(Path.home() / ".kube" / "config"))
+    return next(iter(named), os.path.expanduser("~/.kube/config"))
 
 
 def missing(path: str) -> str:

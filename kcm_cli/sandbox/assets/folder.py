@@ -3,6 +3,7 @@
 There is one folder for each interpreter and set of flags, in the user's cache directory. It is kept.
 """
 
+import errno
 import hashlib
 import os
 import shlex
@@ -51,8 +52,12 @@ def write(flags: Sequence[str], target: Path | None = None, environ: Mapping[str
 
 
 def _cache(environ: Mapping[str, str]) -> Path:
-    home = environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "kcm" / "assets"
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.expanduser("~/.cache")
+    if not os.path.isabs(cache):
+        raise FileNotFoundError(errno.ENOENT, "there is no home directory, so --dir has to name a folder", "the assets")
+    return Path(cache) / "kcm" / "assets"
 
 
 def _digest(scripts: Mapping[str, str]) -> str:

@@ -123,6 +123,22 @@ def test_pipes_get_utf_8_in_every_locale(locale: dict[str, str], encoding: str) 
     assert (done.returncode, done.stderr) == (1, b"Error: unexpected argument: \xe2\x98\x83 (see kcm --help)\n")
 
 
+def test_a_path_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    words = (*KCM, "sandbox", "assets", b"--dir=" + folder)
+    done = subprocess.run(words, capture_output=True, env=environment, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, folder + b"\n", b"")
+
+
+def test_ctrl_c_is_handled_before_anything_of_kcm_is_loaded() -> None:
+    code = "import sys; import kcm_cli.cli.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.split())
+    assert {name for name in loaded if name.startswith("kcm_cli")} == {"kcm_cli", "kcm_cli.cli", "kcm_cli.cli.main"}
+    assert "msgspec" not in loaded
+
+
 def test_an_invalid_width_is_ignored() -> None:
     assert run("--help", env={"COLUMNS": "wide"}).stdout == run("--help").stdout
 

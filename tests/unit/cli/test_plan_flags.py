@@ -1,5 +1,6 @@
 """The command line of ``kcm plan``: contradictions, and the order in which manifests are applied."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,36 @@ def test_too_deep_nesting_is_one_error_line(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("[" * 100_000)
     _, (problem,) = command("-f", str(tmp_path))
     assert "exceeded max" in problem
+
+
+@pytest.mark.parametrize("kind", ["[Namespace]", "{a: b}", "5"])
+def test_a_kind_that_is_no_text_is_left_to_the_plan(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(f"kind: {kind}\nmetadata: {{name: a}}\n")
+    found, problems = command("-f", str(tmp_path))
+    assert problems == [] and found is not None and len(found.changes) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "flag"),
+    [
+        ("--selector=a=\udcff", "--selector"),
+        ("--set-image=deploy/web=\udcff", "--set-image"),
+        ("--namespace=\udcff", "--namespace"),
+        ("--drain=a=\udcff", "--drain"),
+    ],
+)
+def test_a_word_that_is_no_text_is_one_error_line(word: str, flag: str) -> None:
+    found, (problem,) = command(word)
+    assert found is None and problem.startswith(f"{flag}: ") and problem.endswith("is not UTF-8")
+
+
+def test_a_path_need_not_be_text(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")
+    Path(path).write_text(THING)
+    found, problems = command("-f", path)
+    assert problems == [] and found is not None
+    (change,) = found.changes
+    assert isinstance(change, Apply) and change.where.endswith("\\udcff.yaml, document 1")
 
 
 def test_dependents_of_deleted_objects() -> None:

@@ -1,5 +1,6 @@
 """The folder for envtest, and the flags of the sandboxes that start there."""
 
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -40,6 +41,17 @@ def test_each_choice_has_its_folder(tmp_path: Path) -> None:
     assert first == folder.write([], environ=environ)
     assert first.parent == tmp_path / "kcm" / "assets"
     assert sorted(each.name for each in first.iterdir()) == ["etcd", "kube-apiserver", "kubectl"]
+
+
+def test_without_a_home_the_folder_has_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as in a container whose user has no entry
+    assert sandbox_assets.main([]) == 1
+    why = "there is no home directory, so --dir has to name a folder"
+    assert capsys.readouterr() == ("", f"Error: cannot write the assets: {why}\n")
+    assert sandbox_assets.main([f"--dir={tmp_path}"]) == 0
 
 
 def test_kubectl_is_the_installed_one_or_an_error(tmp_path: Path) -> None:

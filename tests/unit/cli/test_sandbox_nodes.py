@@ -19,6 +19,7 @@ from tests.kit.processes import free_port
         ("add --capacity cpu=8cores", '--capacity: "cpu=8cores" is no size such as cpu=8 or memory=16Gi'),
         ("remove", "remove: name a node"),
         ("fail a --count 2", "--count: it is for add"),
+        ("add a\udcff", '"a\udcff" is not UTF-8'),
         ("recover a --capacity cpu=8", "--capacity: it is for add"),
         ("explode a", 'unknown command "explode": add, remove, fail or recover'),
         (
@@ -29,7 +30,7 @@ from tests.kit.processes import free_port
 )
 def test_mistakes_are_one_clear_line(words: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sandbox_nodes.main(words.split()) == 1
-    assert capsys.readouterr() == ("", f"Error: {problem}\n")
+    assert capsys.readouterr() == ("", f"Error: {problem}\n".replace("\udcff", "\\xff"))
 
 
 def test_a_stopped_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

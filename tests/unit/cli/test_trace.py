@@ -16,6 +16,8 @@ from tests.incidents.replay import METADATA, audit_log, target
         (["deploy/web", "po/x"], "name one object as KIND/NAME"),
         (["web"], "web is not KIND/NAME, such as deploy/web"),
         (["a/b/c"], "a/b/c is not KIND/NAME"),
+        (["po/\udcff"], '"po/\\xff" is not UTF-8'),
+        (["po/x", "-n\udcff"], '--namespace: "\\xff" is not UTF-8'),
         (["po/x", "--since=0s"], "--since: must be a duration above 0, such as 10m"),
         (["po/x", "-o", "yaml"], "--output: yaml is none of text, json, html"),
         (["po/x", "-o", "html", "--follow"], "--follow: it has no end, and a page has one"),

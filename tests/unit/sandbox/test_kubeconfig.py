@@ -127,3 +127,9 @@ def test_the_files_of_kubeconfig_that_exist_are_read_together(tmp_path: Path, mo
     assert kubeconfig.missing(f"{a}{os.pathsep}{b}") == ""
     assert kubeconfig.missing(f"{gone}{os.pathsep}{b}") == ""
     assert gone in kubeconfig.missing(gone)
+
+
+def test_a_home_that_nobody_knows_has_no_kubeconfig(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as in a container whose user has no entry
+    assert kubeconfig.missing(kubeconfig.usual()).startswith("there is no kubeconfig ~/.kube/config: ")
