@@ -24,7 +24,7 @@ from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
 from kcm_cli.controllers.device_taint_eviction.plan import Eviction
-from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
+from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus, users_of
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of, selects
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -37,7 +37,7 @@ from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
-from kcm_cli.planning.resource_claims import BY_GROUP, has_claims, is_group, is_pod, member_of, used
+from kcm_cli.planning.resource_claims import BY_GROUP, has_claims, member_of, used
 from kcm_cli.planning.tolerations import NO_EXECUTE
 from kcm_cli.rest.errors import NotFound
 
@@ -149,15 +149,8 @@ class DeviceTaintEvictionController:
             yield _report(name)
 
     def _schedule_users(self, claim: ResourceClaim) -> Iterator[str | After]:
-        for consumer in claim.status.reserved_for:
-            key = f"{claim.namespace}/{consumer.name}"
-            if is_pod(consumer):
-                pod = self._pods.store.get(key)
-                if pod is not None:
-                    yield from self._schedule(pod)
-            elif self._groups and is_group(consumer):
-                for pod in self._pods.store.by_index(BY_GROUP, key):
-                    yield from self._schedule(pod)
+        for pod in users_of(claim, self._pods.store, groups=self._groups):
+            yield from self._schedule(pod)
 
     def _users_to_recheck(self, claims: Iterable[ResourceClaim]) -> Iterator[str | After]:
         """The keys of the users of claims whose eviction changed with the taints."""

@@ -6,6 +6,7 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go#maybeUpdat
 """
 
 from collections import Counter
+from collections.abc import Collection, Iterator
 
 import msgspec
 
@@ -20,6 +21,7 @@ from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find
+from kcm_cli.planning.resource_claims import BY_GROUP, is_group, is_pod
 from kcm_cli.planning.status import applied_status
 from kcm_cli.runtime.store import Store
 
@@ -59,12 +61,20 @@ class RuleStatus:
     def _counts(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> Counts:
         effect, evicted = rule.spec.taint.effect, self.evicted[rule.name, rule.uid]
         if effect == "NoExecute":
-            return Counts(*plan.pending(rule, self._pods, evictions, groups=self._groups), evicted=evicted)
+            return Counts(*self._pending(rule, evictions), evicted=evicted)
         if effect != "None":
             return Counts(evicted=evicted)
-        would = self._with_effect(rule, taints)
-        pending = plan.pending(rule, self._pods, would, groups=self._groups)
+        pending = self._pending(rule, self._with_effect(rule, taints))
         return Counts(*pending, taints.published(rule), allocated(rule, self._claims), evicted)
+
+    def _pending(self, rule: DeviceTaintRule, evictions: Evictions) -> tuple[int, int]:
+        """What ``plan.pending`` counts among all pods."""
+        return plan.pending(rule, self._users(rule, evictions), evictions, groups=self._groups)
+
+    def _users(self, rule: DeviceTaintRule, evictions: Evictions) -> Collection[Pod]:
+        """The pods that have reserved a claim which a rule evicts. No other pod is evicted because of the rule."""
+        mine = (claim for claim, one in evictions.values() if (rule.name, rule.uid) in one.rules)
+        return {pod.key: pod for claim in mine for pod in users_of(claim, self._pods, groups=self._groups)}.values()
 
     def _with_effect(self, rule: DeviceTaintRule, taints: Taints) -> Evictions:
         """The evictions that this rule would cause."""
@@ -75,6 +85,18 @@ class RuleStatus:
         status: Doc = {**msgspec.to_builtins(condition), "lastTransitionTime": now}
         new: Doc = {"conditions": [{"message": "", **status}]}
         await writes.send(self._client, applied_status(DEVICE_TAINT_RULES, rule, new, self._manager))
+
+
+def users_of(claim: ResourceClaim, pods: Store[Pod], *, groups: bool) -> Iterator[Pod]:
+    """The pods that have reserved a claim, by name. ``groups``: gate DRAWorkloadResourceClaims."""
+    for consumer in claim.status.reserved_for:
+        key = f"{claim.namespace}/{consumer.name}"
+        if is_pod(consumer):
+            pod = pods.get(key)
+            if pod is not None:
+                yield pod
+        elif groups and is_group(consumer):
+            yield from pods.by_index(BY_GROUP, key)
 
 
 def _is_current(rule: DeviceTaintRule, condition: Condition) -> bool:

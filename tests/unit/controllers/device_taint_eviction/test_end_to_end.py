@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.core import Pod
 from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, ResourceClaim
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.taints import Taints
 from kcm_cli.planning.actions import MERGE
@@ -279,30 +281,40 @@ async def test_a_rule_that_is_changed_or_deleted_cancels_evictions(world: World,
         assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
-async def test_a_rule_costs_looking_at_the_claims_it_selects_only(world: World, monkeypatch):
+async def test_a_rule_costs_looking_at_the_claims_it_selects_and_their_pods_only(world: World, monkeypatch):
     await serve(world, DEVICE_TAINT_RULES, status={})
     await publish(world)
     for name in ("p", "q"):
         await use(world, name, "d0" if name == "p" else "d1")
     looked: list[str] = []
-    eviction_of = Taints.eviction_of
+    planned: set[str] = set()
+    eviction_of, plan_pod = Taints.eviction_of, plan.plan
 
     def look(self: Taints, claim: ResourceClaim, *only: Any) -> Any:
         looked.append(claim.name)
         return eviction_of(self, claim, *only)
 
+    def look_at_pod(pod: Pod, *args: Any, **options: Any) -> Any:
+        planned.add(pod.name)
+        return plan_pod(pod, *args, **options)
+
     async with running(world, gates=RULES):
         await world.wait(5)
         monkeypatch.setattr(Taints, "eviction_of", look)
+        monkeypatch.setattr(plan, "plan", look_at_pod)
         for selector in {"device": "d1"}, {"driver": DRIVER, "pool": "p", "device": "d1"}, {"pool": "another"}:
             document = rule(time="2027-01-01T00:00:00Z")
             document["spec"]["deviceSelector"] = selector
             await make(world, DEVICE_TAINT_RULES, document)
             await world.wait(5)
+            assert (await reported(world))[1] == (
+                "NotStarted" if "another" in selector.values() else "PodsPendingEviction"
+            )
             await world.delete(DEVICE_TAINT_RULES, "r")
             await world.wait(5)
             assert looked == ([] if "another" in selector.values() else ["q", "q"])
             looked.clear()
+        assert planned == {"q"}
 
 
 async def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(world: World):
