@@ -50,6 +50,7 @@ class EndpointsController:
                 await self._delete(key)
             return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
+            self._memos.pop(key, None)
             return
         await self.selected.prepare(service)
         write = plan(self._read(key, service))
@@ -75,11 +76,11 @@ class EndpointsController:
 
     async def _delete(self, key: str) -> None:
         """Delete the Endpoints of a deleted Service, whether or not the cache has them."""
+        self._seen.pop(key, None)
+        self._memos.pop(key, None)
         namespace, name = split_key(key)
         with suppress(NotFound):  # deleted already
             await self._client.delete(ENDPOINTS, namespace, name, reason="service is gone")
-        self._seen.pop(key, None)
-        self._memos.pop(key, None)
 
 
 CONTROLLER = Controller(

@@ -63,7 +63,9 @@ class EndpointSliceController:
         service = self._services.store.get(key)
         if service is None:
             self._forget(key)
-        elif service.spec.type != "ExternalName" and service.spec.selector is not None:
+        elif service.spec.type == "ExternalName" or service.spec.selector is None:
+            self._memos.pop(key, None)
+        else:
             try:
                 await self._reconcile(key, service)
             except SliceSyncError as error:

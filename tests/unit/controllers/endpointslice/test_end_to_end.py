@@ -1,6 +1,7 @@
 """The three controllers of endpoints in a whole sandbox, on virtual time; also where writes fail."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,12 @@ from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.endpoints import controller as endpoints
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
+from kcm_cli.controllers.endpointslice import controller as slices
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing
@@ -100,6 +104,28 @@ async def test_services_of_the_type_external_name_have_no_endpoints(world: World
         await world.wait(10)
         assert await story.placed() == []
         assert await world.items(ENDPOINTS) == []
+
+
+@pytest.mark.parametrize("left", [{"type": "ExternalName", "externalName": "example.com"}, {"selector": None}])
+async def test_nothing_is_kept_of_pods_that_a_service_does_not_select_any_more(world: World, monkeypatch, left):
+    made: list[Any] = []
+    for module in (endpoints, slices):
+        make = module.CONTROLLER.make
+
+        def noted(context: ControllerContext, make: Any = make) -> Any:
+            made.append(make(context))
+            return made[-1]
+
+        monkeypatch.setattr(module, "CONTROLLER", replace(module.CONTROLLER, make=noted))
+    story = Story(world)
+    async with story.running():
+        await story.service(clusterIP="None")
+        await story.pods(0, 1)
+        await world.wait(10)
+        assert [list(each._memos) for each in made] == [["default/web"], ["default/web"]]
+        await world.patch(SERVICES, "web", {"spec": left})
+        await world.wait(5)
+        assert [list(each._memos) for each in made] == [[], []]
 
 
 async def test_a_restart_writes_nothing(world: World, story: Story):
