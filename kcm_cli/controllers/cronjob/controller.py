@@ -127,11 +127,13 @@ class CronJobController:
             active = [(entry.name, self._uid_of(cron_job, entry)) for entry in current.active]
             outcome = await self._delete(cron_job, active, "replaced by the next run")
             current = _without_deleted(current, outcome)
+            replaced: set[str] = set()
             for failed in outcome.failed:
                 if not isinstance(failed.error, Conflict):
-                    return current, failed.error
+                    return without(current, replaced), failed.error
                 if isinstance(failed.action, Delete):  # another client's Job has the name: it is kept
-                    current = without(current, failed.action.uid)
+                    replaced.add(failed.action.uid)
+            current = without(current, replaced)
         ref = ref_to(CRON_JOBS, cron_job)
         try:
             reason = f"scheduled for {format_time(time)}"
@@ -231,10 +233,7 @@ def _stands_for(job: Job, entry: ObjectReference, cron_job: CronJob) -> bool:
 
 
 def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:
-    for done in outcome.done:
-        if isinstance(done.action, Delete):
-            status = without(status, done.action.uid)
-    return status
+    return without(status, {done.action.uid for done in outcome.done if isinstance(done.action, Delete)})
 
 
 CONTROLLER = Controller(

@@ -3,6 +3,7 @@
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, first half
 """
 
+from collections.abc import Set
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
@@ -48,6 +49,7 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
     notices: list[Notice] = []
     new = before
     listed = _uids(new)
+    gone: set[str] = set()
     for job in snapshot.jobs:
         condition = finished_condition(job)
         if condition is None:
@@ -61,16 +63,16 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
                 notices.append(Notice(ref, "Warning", "UnexpectedJob", text))
             continue
         if job.uid in listed:
-            new = without(new, job.uid)
+            gone.add(job.uid)
             text = f"Saw completed job: {job.name}, condition: {condition.type}"
             notices.append(Notice(ref, "Normal", "SawCompletedJob", text))
         if is_complete(job):
             new = _succeeded(new, job)
     for entry in new.active:
         if entry.uid in snapshot.deleted:
-            new = without(new, entry.uid)
+            gone.add(entry.uid)
             notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
-    return new, notices
+    return without(new, gone), notices
 
 
 def _is_later(time: datetime, status: CronJobStatus) -> bool:
@@ -91,9 +93,11 @@ def started(status: CronJobStatus, job: Job, time: datetime) -> CronJobStatus:
     return msgspec.structs.replace(status, active=(*status.active, entry), last_schedule_time=format_time(time))
 
 
-def without(status: CronJobStatus, uid: str) -> CronJobStatus:
-    """The status without this Job in status.active."""
-    return msgspec.structs.replace(status, active=tuple(entry for entry in status.active if entry.uid != uid))
+def without(status: CronJobStatus, uids: Set[str]) -> CronJobStatus:
+    """The status without these Jobs in status.active."""
+    if not uids:
+        return status
+    return msgspec.structs.replace(status, active=tuple(entry for entry in status.active if entry.uid not in uids))
 
 
 def _succeeded(status: CronJobStatus, job: Job) -> CronJobStatus:

@@ -8,6 +8,7 @@ from kcm_cli.api.batch import CronJob, Job
 from kcm_cli.controllers.cronjob.plan import status as status_of
 from kcm_cli.controllers.cronjob.plan.jobs import SCHEDULED_AT, superfluous
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, unlisted
+from tests.kit.growth import grows_linearly
 from tests.unit.controllers.cronjob.conftest import CREATED
 
 MakeCronJob = Callable[..., CronJob]
@@ -114,3 +115,17 @@ def test_a_deleted_job_is_no_longer_active(make_cron_job: MakeCronJob, make_job:
     cron_job = make_cron_job(active=("gone", "slow"))
     assert [entry.name for entry in missing(Snapshot(cron_job=cron_job))] == ["gone", "slow"]
     assert reasons(Snapshot(cron_job=cron_job, deleted=frozenset({"uid-gone"}))) == (["slow"], ["MissingJob"])
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "deleted"])
+def test_many_ended_jobs_take_linear_time(ended: bool, make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        names = tuple(f"j{number}" for number in range(size))
+        cron_job = make_cron_job(active=names)
+        jobs = tuple(make_job(name, "Failed") for name in names) if ended else ()
+        deleted = frozenset(() if ended else (f"uid-{name}" for name in names))
+        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, deleted=deleted)
+        assert status_of(snapshot, cron_job.status)[0].active == ()
+        return lambda: status_of(snapshot, cron_job.status)
+
+    assert grows_linearly(prepare, 600)
