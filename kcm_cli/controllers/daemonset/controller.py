@@ -266,7 +266,7 @@ class DaemonSetController:
         return f"{pod.namespace}/{ref.name}" if ref is not None and ref.kind == DAEMON_SETS.kind else ""
 
 
-def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
+def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, Sequence[Pod]]:
     """The pods by node, without terminal pods that are being deleted."""
     return pods_by_node(pod for pod in pods if not (pod.deleting and pod_rules.is_terminal(pod)))
 

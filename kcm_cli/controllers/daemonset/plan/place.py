@@ -27,7 +27,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     daemon_set: DaemonSet
     fits: Mapping[str, Fit]
-    pods: Mapping[str, tuple[Pod, ...]]
+    pods: Mapping[str, Sequence[Pod]]
     hash: str
     backoff: Mapping[str, float]
 

@@ -4,7 +4,7 @@ upstream: pkg/controller/daemon/daemon_controller.go#NodeShouldRunDaemonPod,
 pkg/controller/daemon/util/daemonset_util.go#AddOrUpdateDaemonPodTolerations
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -103,13 +103,13 @@ def target_of(pod: Pod) -> str | None:
     return pod.spec.node_name or node_named(required(pod.spec.affinity))
 
 
-def by_node(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
+def by_node(pods: Iterable[Pod]) -> Mapping[str, Sequence[Pod]]:
     """The pods by ``target_of``."""
-    found: dict[str, tuple[Pod, ...]] = {}
+    found: dict[str, list[Pod]] = {}
     for pod in pods:
         target = pod.spec.node_name or target_of(pod)
         if target is not None:
-            found[target] = (*found[target], pod) if target in found else (pod,)
+            found.setdefault(target, []).append(pod)
     return found
 
 

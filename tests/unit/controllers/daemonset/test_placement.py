@@ -8,6 +8,7 @@ from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import placement as rules
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER, ONLY_KEPT
 from kcm_cli.machinery.meta import ObjectMeta
+from tests.kit.growth import grows_linearly
 from tests.unit.controllers.daemonset.conftest import TEMPLATE, node_of, pod_of, set_of
 
 DAEMON = "node.kubernetes.io/"
@@ -120,3 +121,14 @@ def test_a_node_that_gets_a_pod_may_keep_it(labels, taints, tolerated, selector)
     )
     found = rules.fit(wanted, node_of("n", *taints, **labels))
     assert found.keeps or not found.runs
+
+
+def test_many_pods_of_one_node_take_linear_time():
+    """A DaemonSet may adopt as many pods as its selector matches."""
+
+    def prepare(size):
+        pods = [pod_of(f"n1/p{number}") for number in range(size)]
+        assert list(rules.by_node(pods)["n1"]) == pods
+        return lambda: rules.by_node(pods)
+
+    assert grows_linearly(prepare, 1500)
