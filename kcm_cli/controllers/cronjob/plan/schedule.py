@@ -9,7 +9,7 @@ from enum import Enum
 import msgspec
 
 from kcm_cli.api.batch import CronJob
-from kcm_cli.machinery.cron import Schedule
+from kcm_cli.machinery.cron import Calendar, Schedule
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.machinery.zones import load_zone
@@ -17,10 +17,14 @@ from kcm_cli.machinery.zones import load_zone
 MANY = 100
 """More missed times than this are worth a warning."""
 
+STEPS = 8
+"""Behind a gap in a schedule, a month may have passed whose minutes are all times."""
+
 PADDING_S = 0.1
 """A key comes back so long after its time, since clocks differ a little."""
 
 _SECOND = timedelta(seconds=1)
+_MINUTE = timedelta(minutes=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,12 +73,34 @@ def most_recent(
         raise ImpossibleSchedule
     passed = (now - first) // interval + 1
     # upstream: pkg/controller/cronjob/utils.go#mostRecentScheduleTime finds nothing where intervals differ much
-    found: datetime | None = None
-    candidate = schedule.next(first + interval * (passed - 2), local)
-    while candidate is not None and candidate <= now:
-        found = candidate
-        candidate = schedule.next(candidate, local)
+    found = latest(schedule, first + interval * (passed - 2), now, local)
     return Recent(since, found, Missed.MANY if passed > MANY else Missed.FEW)
+
+
+def latest(schedule: Schedule, start: datetime, now: datetime, local: tzinfo) -> datetime | None:
+    """The latest time after ``start`` and up to now. Of a calendar, at most STEPS times are gone through."""
+    found: datetime | None = None
+    candidate = schedule.next(start, local)
+    steps = 0
+    while candidate is not None and candidate <= now:
+        steps += 1
+        found = _near(schedule, candidate, now, local) if steps > STEPS else candidate
+        candidate = schedule.next(found, local)
+    return found
+
+
+def _near(schedule: Schedule, low: datetime, now: datetime, local: tzinfo) -> datetime:
+    """A time at or after the time ``low``, less than a minute before the latest up to now. Found by bisection, which an
+    interval does not permit: its times depend on where they start."""
+    high = now
+    while isinstance(schedule, Calendar) and high - low > _MINUTE:
+        middle = low + (high - low) / 2
+        probe = schedule.next(middle, local)
+        if probe is not None and probe <= now:
+            low = probe
+        else:
+            high = middle
+    return low
 
 
 def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo) -> float:

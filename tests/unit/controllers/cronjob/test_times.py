@@ -1,14 +1,22 @@
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.batch import CRON_JOBS, CronJob
-from kcm_cli.controllers.cronjob.plan.schedule import ImpossibleSchedule, Missed, Recent, most_recent, until_next_s
+from kcm_cli.controllers.cronjob.plan.schedule import (
+    ImpossibleSchedule,
+    Missed,
+    Recent,
+    latest,
+    most_recent,
+    until_next_s,
+)
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.cron import parse
+from kcm_cli.machinery.cron import Calendar, Schedule, parse
+from kcm_cli.machinery.zones import load_zone
 
 MakeCronJob = Callable[..., CronJob]
 
@@ -107,3 +115,43 @@ def test_regular_schedules_miss_no_time(text: str, passed_s: int) -> None:
     assert until_next_s(cron_job, schedule, now, last=None, local=UTC) == pytest.approx(
         (upcoming - now).total_seconds() + 0.1
     )
+
+
+GAPS = ("* * 1-15 * *", "*/7 * * * 1-6", "* 0-3 * * *", "30 0,1,2,23 * * *", "*/20 * 1-7 * 0", "15 0 * 2-11 *")
+ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia")
+
+
+def one_by_one(schedule: Schedule, start: datetime, now: datetime, local: tzinfo) -> datetime | None:
+    found, candidate = None, schedule.next(start, local)
+    while candidate is not None and candidate <= now:
+        found, candidate = candidate, schedule.next(candidate, local)
+    return found
+
+
+@given(
+    st.sampled_from((*GAPS, "@every 7m")),
+    st.sampled_from(ZONES),
+    st.datetimes(datetime(2010, 1, 1), datetime(2019, 1, 1), timezones=st.just(UTC)),
+    st.integers(0, 3 * 86400),
+)
+def test_the_latest_time_is_that_of_all_in_turn(text: str, zone: str, start: datetime, passed_s: int) -> None:
+    schedule, now, local = parse(text), start + timedelta(seconds=passed_s), load_zone(zone)
+    assert latest(schedule, start, now, local) == one_by_one(schedule, start, now, local)
+
+
+def test_many_times_behind_a_gap_are_not_gone_through(
+    make_cron_job: MakeCronJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the 15 days that have passed since the gap, each minute is a time."""
+    calls: list[datetime] = []
+    real = Calendar.next
+
+    def counted(calendar: Calendar, after: datetime, local: tzinfo = UTC) -> datetime | None:
+        calls.append(after)
+        return real(calendar, after, local)
+
+    monkeypatch.setattr(Calendar, "next", counted)
+    cron_job = make_cron_job("* * 1-15 * *", last="2026-01-15T23:58:00Z")
+    now = datetime(2026, 2, 15, 23, 58, 30, tzinfo=UTC)
+    assert recent(cron_job, now).time == now.replace(second=0)
+    assert len(calls) < 50
