@@ -208,7 +208,7 @@ class PodControl:
 
     def _emit_conflict(self, set_: StatefulSet, claim: PersistentVolumeClaim) -> None:
         text = (
-            f"PersistentVolumeClaim {claim.name} has a conflicting OwnerReference that acts as a managing controller, "
+            f"PersistentVolumeClaim {claim.name} has a conflicting OwnerReference that acts as a manging controller, "
             "the retention policy is ignored for this claim"
         )
         self._emit(set_, "ConflictingController", text, warning=True)

@@ -173,7 +173,11 @@ async def test_a_claim_of_another_controller_is_reported_and_not_changed(world: 
         await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1, persistentVolumeClaimRetentionPolicy=policy)
         await world.wait(30)
         assert await claims(world) == {"data-db-0": ["ConfigMap/x"]}
-        assert await messages(world, "ConflictingController")
+        (message, *_) = await messages(world, "ConflictingController")
+        assert message == (
+            "PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a manging controller, "
+            "the retention policy is ignored for this claim"
+        )
         assert list(await story.pods()) == ["db-0"]
 
 
