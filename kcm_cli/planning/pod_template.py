@@ -9,8 +9,6 @@ from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 
-MAX_NAME = 253
-
 
 def controller_ref(resource: Resource[Any], owner: Object) -> Doc:
     """The owner reference that marks the owner as the controller."""
@@ -52,9 +50,8 @@ def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> 
 
     upstream: pkg/controller/controller_utils.go#GetPodFromTemplate
     """
-    prefix = f"{owner.name}-"
     metadata: Doc = {
-        "generateName": prefix if len(prefix) <= MAX_NAME else owner.name,
+        "generateName": f"{owner.name}-",
         "ownerReferences": [controller_ref(resource, owner)],
     }
     source = nested_map(template, "metadata")

@@ -15,6 +15,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import replicas as rules
 from kcm_cli.planning.actions import Create, Delete, Mode
+from kcm_cli.planning.pod_template import pod_from_template
 from kcm_cli.planning.pods import active as active_pods
 from kcm_cli.planning.pods import is_terminating
 from kcm_cli.planning.replicas import BURST, ReplicaOwner
@@ -86,6 +87,14 @@ def test_a_pod_is_created_from_the_template_and_owned() -> None:
     (ref,) = body["metadata"]["ownerReferences"]  # type: ignore[index,call-overload,misc]
     assert (ref["kind"], ref["name"], ref["uid"], ref["controller"]) == ("ReplicaSet", "r", "u", True)  # type: ignore[index,call-overload]
     assert ref["blockOwnerDeletion"] is True  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("name", ["r", "r" * 252, "r" * 253])
+def test_names_of_pods_begin_with_all_of_the_owners_name(name: str) -> None:
+    """The API server cuts a prefix that is too long for a name."""
+    metadata = {"name": name, "namespace": "ns", "uid": "u"}
+    made = pod_from_template({}, REPLICA_SETS, REPLICA_SETS.decode(codec.encode({"metadata": metadata})))
+    assert made["metadata"]["generateName"] == f"{name}-"  # type: ignore[index,call-overload]
 
 
 def chosen(active: list[Pod], count: int) -> set[str]:

@@ -16,7 +16,9 @@ from kcm_cli.controllers.job.plan import spec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import fnv32a, safe_encode
 from kcm_cli.planning.conditions import find
-from kcm_cli.planning.pod_template import MAX_NAME, controller_ref
+from kcm_cli.planning.pod_template import controller_ref
+
+MAX_NAME = 253
 
 
 def is_gang(job: Job) -> bool:
