@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohappyeyeballs
 
+from kcm_cli.component import threads
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection
@@ -129,7 +130,8 @@ class Dialer:
         return await asyncio.shield(lookup)
 
     def _look_up(self, host: str, port: int) -> "asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]]":
-        """On a thread that may be left behind: a process would wait for those of the loop's executor at its end."""
+        """On a thread that may be left behind: a process would wait for those of the loop's executor at its end. Raises
+        OSError where there can be none."""
         loop, started = asyncio.get_running_loop(), self._clock.monotonic()
         lookup: asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]] = loop.create_future()
 
@@ -152,7 +154,7 @@ class Dialer:
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(ended, found, error)
 
-        threading.Thread(target=ask, name=f"lookup of {host}", daemon=True).start()
+        threads.start(threading.Thread(target=ask, name=f"lookup of {host}", daemon=True))
         return lookup
 
 

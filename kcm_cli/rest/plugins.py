@@ -31,7 +31,7 @@ from weakref import WeakValueDictionary
 import yaml
 from cryptography import x509
 
-from kcm_cli.component import key_pairs
+from kcm_cli.component import key_pairs, threads
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
@@ -137,8 +137,11 @@ class Plugin:
                 if shared:
                     found.set_result(known)
                     return found
+            try:
+                threads.start(threading.Thread(target=self._renew, args=(found,), name="exec plugin", daemon=True))
+            except OSError as error:
+                raise CredentialsError(f"exec: {self._command}: {error.strerror}") from error
             self._running = found
-            threading.Thread(target=self._renew, args=(found,), name="exec plugin", daemon=True).start()
             return found
 
     def _renew(self, found: "Future[_Given]") -> None:
@@ -180,9 +183,9 @@ class Plugin:
             raise CredentialsError(f"{text}: {' '.join(hint.split())}" if hint else text)
         try:
             code, out = run.run([command, *(self._spec.args or ())], env, interactive=interactive)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # values: a NUL in an argument, = in the name of a variable
             self._metrics.called(1, "plugin_not_found_error")
-            raise CredentialsError(f"exec: {self._command}: {error.strerror}") from error
+            raise CredentialsError(f"exec: {self._command}: {getattr(error, 'strerror', error)}") from error
         self._metrics.called(code, "plugin_execution_error" if code else "no_error")
         if run.late:
             raise CredentialsError(f"exec: executable {self._command} was not done within {TIMEOUT_S:.0f}s")
@@ -229,16 +232,18 @@ class _Run:
         self._group = False
 
     def run(self, command: list[str], env: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
-        """The exit code and what was printed. Raises OSError."""
+        """The exit code and what was printed. Raises OSError, and ValueError for what no process can have."""
         stdin = None if interactive else subprocess.DEVNULL
         self._group = not interactive  # the terminal belongs to our own group
-        process = subprocess.Popen(command, env=env, stdin=stdin, stdout=subprocess.PIPE, start_new_session=self._group)
-        self._process = process
         timer = threading.Timer(TIMEOUT_S, self._too_late)
         timer.daemon = True
-        timer.start()
+        threads.start(timer)
         atexit.register(self.kill)
         try:
+            process = subprocess.Popen(
+                command, env=env, stdin=stdin, stdout=subprocess.PIPE, start_new_session=self._group
+            )
+            self._process = process
             assert process.stdout is not None
             with process.stdout:
                 out = self._printed(process.stdout.fileno())

@@ -719,6 +719,17 @@ async def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(authorit
     asked.clear()
 
 
+async def test_a_lookup_without_a_thread_is_an_error(authority, monkeypatch):
+    def none_left(thread):
+        raise RuntimeError("can't start new thread")
+
+    made = Session(Access("https://api.nowhere.example", TLSFiles(ca_file=authority.path)), LoopClock())
+    with monkeypatch.context() as limited, pytest.raises(Unreachable, match="temporarily unavailable"):
+        limited.setattr(threading.Thread, "start", none_left)
+        await made.send(GET)
+    await made.close()
+
+
 @pytest.mark.parametrize("host", [f"{'a' * 70}.example", f"[fe80::1%{'a' * 70}]"])
 async def test_an_invalid_host_name_is_an_error(authority, host):
     made = Session(Access(f"https://{host}", TLSFiles(ca_file=authority.path)), LoopClock())

@@ -112,6 +112,33 @@ async def test_a_plugin_runs_once_until_its_token_is_rejected(kit: Kit, capfd: p
     assert kit.calls == [(0, "no_error")] * 2
 
 
+@pytest.mark.parametrize("which", [1, 2], ids=["of the run", "of its time limit"])
+async def test_a_plugin_runs_again_after_a_thread_could_not_start(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    start, started = threading.Thread.start, 0
+
+    def limited(thread: threading.Thread) -> None:
+        nonlocal started
+        started += 1
+        if started == which:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    credentials = (await kit.load()).credentials
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(CredentialsError, match="can't start new thread"):
+        await credentials.renew()
+    assert (await asyncio.wait_for(credentials.renew(), 60)).header == "Bearer token-1"
+
+
+@pytest.mark.parametrize("plugin", [{"args": ["a\0"]}, {"env": [{"name": "A=B", "value": "x"}]}], ids=["NUL", "name"])
+async def test_what_no_process_can_have_is_one_clear_line(kit: Kit, plugin: dict[str, object]) -> None:
+    kit.configure(**plugin)
+    with pytest.raises(CredentialsError, match=r"exec: .*: (embedded null byte|illegal environment variable name)"):
+        await renewed(kit)
+
+
 async def test_a_plugin_gets_its_environment_and_arguments(kit: Kit) -> None:
     kit.configure(args=["a", "--b"], env=[{"name": "PREFIX", "value": "x"}, {"name": "HOME", "value": "mine"}])
     await renewed(kit)
