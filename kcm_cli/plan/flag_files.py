@@ -1,17 +1,19 @@
 """Reads the manager's flags from its configuration: a systemd unit, a static pod, or a component configuration.
 
 Only flags that affect controllers are kept. Those about the API server, serving, leader election and key files do not
-matter in a twin.
+matter in a twin. Variables are replaced where the same file sets them, as systemd and the kubelet do it; one that a
+kept flag needs and the file does not set is an error, since a plan with other flags than the manager's would be wrong.
 """
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kcm_cli.machinery.documents import nested_list, nested_str
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.yaml_errors import described, load_all
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.options import bindings, flag_set
@@ -31,6 +33,10 @@ _DROPPED_WORDS = (
     "-dir",
     "cloud",
 )
+_UNIT_WORD = re.compile(r"\$(\w+)", re.ASCII)
+_UNIT_VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
+_POD_VARIABLE = re.compile(r"\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
+_HOW = "write its value into a copy of the file, or give --controllers"
 
 
 def manager_flags(path: str) -> tuple[str, ...]:
@@ -54,21 +60,54 @@ def manager_flags(path: str) -> tuple[str, ...]:
 
 
 def _of_unit(text: str, path: str) -> list[str]:
-    lines = text.replace("\\\n", " ").splitlines()
-    commands = [line.partition("=")[2] for line in lines if line.strip().startswith("ExecStart=")]
+    """The arguments of the last ExecStart, with the variables of Environment: ``$NAME`` alone is any number of words,
+    ``${NAME}`` a part of one. upstream: systemd.service(5), "Command lines"."""
+    lines = [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    known: dict[str, str] = {}
+    commands: list[str] = []
+    for line in lines:
+        name, _, value = line.partition("=")
+        if name.rstrip() == "ExecStart":
+            commands.append(value)
+        elif name.rstrip() == "Environment":
+            known = {**known, **_assigned(value, path)} if value.strip() else {}
+    words = _split(next((one for one in reversed(commands) if one.strip()), ""), "ExecStart", path)
+    found: list[str] = []
+    for word in words[1:]:
+        if (alone := _UNIT_WORD.fullmatch(word)) is None:
+            found.append(_replaced(word, _UNIT_VARIABLE, known))
+        elif alone[1] in known:
+            found += known[alone[1]].split()
+        else:
+            raise PlanError(f"--flags-from: {path}: ExecStart has {word}, which the file does not set: {_HOW}")
+    return found
+
+
+def _assigned(value: str, path: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in _split(value, "Environment", path))
+    return {name: text for name, equals, text in pairs if equals}
+
+
+def _split(value: str, field: str, path: str) -> list[str]:
     try:
-        words = shlex.split(next((one for one in reversed(commands) if one.strip()), ""))
+        return shlex.split(value)
     except ValueError as error:
-        raise PlanError(f"--flags-from: {path}: ExecStart: {error}") from None
-    return words[1:]
+        raise PlanError(f"--flags-from: {path}: {field}: {error}") from None
+
+
+def _replaced(word: str, variable: re.Pattern[str], known: Mapping[str, str]) -> str:
+    """The word with the variables that are set; the others stay."""
+    return variable.sub(lambda found: known.get(found[1], found[0]), word)
 
 
 def _of_pod(doc: dict[str, Any], path: str) -> list[str]:
     for container in nested_list(doc, "spec", "containers"):
-        words = [*nested_list(container, "command"), *nested_list(container, "args")]
+        words = [str(word) for word in (*nested_list(container, "command"), *nested_list(container, "args"))]
         named = nested_str(container, "name") == "kube-controller-manager"
-        if named or any("controller-manager" in str(word) or str(word).endswith("kcm") for word in words[:1]):
-            return [str(word) for word in words]
+        if named or any("controller-manager" in word or word.endswith("kcm") for word in words[:1]):
+            variables = (one for one in nested_list(container, "env") if isinstance(nested_map(one).get("value"), str))
+            known = {nested_str(one, "name"): nested_str(one, "value") for one in variables}
+            return [_replaced(word, _POD_VARIABLE, known) for word in words]
     raise PlanError(f"--flags-from: {path}: no container of the Pod is a controller manager")
 
 
@@ -80,7 +119,10 @@ def _kept(words: Sequence[str], path: str) -> tuple[str, ...]:
     kept = []
     for name, value in parsed.values.items():
         if _matters(name):
-            kept.append(f"--{name}={flags[name].kind.show(value).removeprefix('[').removesuffix(']')}")
+            shown = flags[name].kind.show(value).removeprefix("[").removesuffix("]")
+            if unset := _UNIT_VARIABLE.search(shown) or _POD_VARIABLE.search(shown):
+                raise PlanError(f"--flags-from: {path}: --{name} has {unset[0]}, which the file does not set: {_HOW}")
+            kept.append(f"--{name}={shown}")
     return tuple(kept)
 
 

@@ -1,5 +1,6 @@
 """The manager's flags from manifests, units and configuration files."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,36 @@ def test_a_systemd_unit(tmp_path: Path) -> None:
     assert manager_flags(str(unit)) == ("--node-monitor-grace-period=20s", "--kube-api-qps=100")
 
 
+def test_the_unit_that_kcm_ships() -> None:
+    flags = manager_flags(str(ROOT / "configs/systemd/kcm.service"))
+    assert flags == manager_flags(str(ROOT / "configs/kubernetes/static-pod.yaml"))
+
+
+def test_variables_of_a_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "kcm.service"
+    lines = (
+        "Environment=LOST=1",
+        "Environment=",
+        'Environment=QPS=70 "MORE=--min-resync-period=1h --kube-api-burst=9"',
+    )
+    unit.write_text(
+        "\n".join(("[Service]", *lines, "ExecStart=/bin/kcm --kube-api-qps=${QPS} $MORE --kubeconfig=${K}"))
+    )
+    assert manager_flags(str(unit)) == ("--kube-api-qps=70", "--min-resync-period=1h0m0s", "--kube-api-burst=9")
+
+
+def test_variables_of_a_pod(tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    env = [
+        {"name": "WHICH", "value": "*,-ttl"},
+        {"name": "K", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    ]
+    args = ["--controllers=$(WHICH)", "--kubeconfig=$(K)"]
+    container = {"name": "kube-controller-manager", "args": args, "env": env}
+    pod.write_text(json.dumps({"kind": "Pod", "spec": {"containers": [container]}}))
+    assert manager_flags(str(pod)) == ("--controllers=*,-ttl",)
+
+
 def test_a_component_config(tmp_path: Path) -> None:
     path = str(ROOT / "configs/kcm-config.yaml")
     assert manager_flags(path) == (f"--config={path}",)
@@ -43,6 +74,19 @@ def test_a_component_config(tmp_path: Path) -> None:
         ("kind: Pod\nspec: {containers: [{name: x, command: [sleep]}]}\n", "no container of the Pod"),
         ("[Service]\nExecStart=/bin/kcm --node-monitor-gracious=1s\n", "unknown flag: --node-monitor-gracious"),
         ('[Service]\nExecStart=/bin/kcm --x="\n', "No closing quotation"),
+        ('[Service]\nEnvironment=A="\nExecStart=/bin/kcm\n', "Environment: No closing quotation"),
+        (
+            "[Service]\nExecStart=/bin/kcm $ARGS\n",
+            r"ExecStart has \$ARGS, which the file does not set: write its value",
+        ),
+        (
+            "[Service]\nExecStart=/bin/kcm --controllers=${C}\n",
+            r"--controllers has \$\{C\}, which the file does not set",
+        ),
+        (
+            "kind: Pod\nspec: {containers: [{name: kube-controller-manager, args: [--controllers=$(C)]}]}\n",
+            r"--controllers has \$\(C\), which the file does not set",
+        ),
     ],
 )
 def test_unsupported_files_are_one_error_line(tmp_path: Path, text: str, why: str) -> None:
