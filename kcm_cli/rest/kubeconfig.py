@@ -226,7 +226,13 @@ def _context(path: str, files: Sequence[_File], name: str) -> Context:
 
 def _check(chosen: Chosen) -> None:
     cluster, user = chosen.cluster, chosen.user
-    faults = []
+    paths = {
+        "certificate-authority": cluster.certificate_authority,
+        "client-certificate": user.client_certificate,
+        "client-key": user.client_key,
+        "tokenFile": user.token_file,
+    }
+    faults = [f"{field} has a NUL, which no path has" for field, path in paths.items() if "\0" in path]
     if not cluster.server:
         faults.append("the cluster has no server")
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
@@ -258,6 +264,11 @@ def _faults(plugin: Exec) -> list[str]:
         found.append("the user's exec plugin needs command and apiVersion")
     if not all(variable.get("name") for variable in plugin.env or ()):
         found.append("the environment variables of the user's exec plugin need names")
+    variables = [word for variable in plugin.env or () for word in variable.values()]
+    if any("\0" in word for word in (plugin.command, *(plugin.args or ()), *variables)):
+        found.append("the user's exec plugin has a NUL in its command, args or env")
+    if any("=" in variable.get("name", "") for variable in plugin.env or ()):
+        found.append("the names of the environment variables of the user's exec plugin cannot have =")
     if not plugin.interactive_mode and plugin.api_version not in _OLD_PLUGINS:
         found.append("the user's exec plugin needs interactiveMode (Never, IfAvailable or Always)")
     elif plugin.interactive_mode not in ("", *_MODES):

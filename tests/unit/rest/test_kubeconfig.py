@@ -235,6 +235,7 @@ def without(key):
     return doc
 
 
+PLUGIN = {"command": "cat", "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
 FAULTS = {
     "not YAML": ("a: [", "is not YAML: line "),
     "binary": ("\x00\x01", "is not YAML"),
@@ -265,6 +266,12 @@ FAULTS = {
     ),
     "two ways to log in": (config(user={"token": "a", "username": "b"}), "both a token and a username"),
     "plugin without command": (config(user={"exec": {"apiVersion": "v1"}}), "needs command and apiVersion"),
+    "plugin with a NUL": (config(user={"exec": {**PLUGIN, "args": ["a\0"]}}), "a NUL in its command, args or env"),
+    "a variable with a NUL": (config(user={"exec": {**PLUGIN, "env": [{"name": "A", "value": "\0"}]}}), "a NUL in its"),
+    "a variable with =": (config(user={"exec": {**PLUGIN, "env": [{"name": "A=B", "value": "c"}]}}), "cannot have ="),
+    "a CA with a NUL": (config({"certificate-authority": "a\0b"}), "certificate-authority has a NUL"),
+    "a key with a NUL": (config(user={"client-certificate": "a", "client-key": "\0"}), "client-key has a NUL"),
+    "a token file with a NUL": (config(user={"tokenFile": "a\0"}), "tokenFile has a NUL, which no path has"),
     "proxy of another scheme": (
         config({"proxy-url": "ftp://p:1"}),
         'proxy-url: unsupported scheme "ftp", must be http, https, or socks5',
