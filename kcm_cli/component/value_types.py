@@ -61,7 +61,12 @@ def _typed(kind: type, name: str) -> Callable[[object], Any]:
     return read
 
 
-_text = _typed(str, "a string")
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")
+    if "\0" in value:  # which no path can have
+        raise ValueError("must have no NUL")
+    return value
 
 
 def _number(value: object) -> float:

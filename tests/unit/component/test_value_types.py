@@ -120,6 +120,7 @@ def test_formatted_ints_round_trip(value: int) -> None:
         pytest.param(types.INT32, 2**31, id="beyond 32 bits"),
         pytest.param(types.BOOL, "true", id="text is no bool"),
         pytest.param(types.STRING, 5, id="number is no text"),
+        pytest.param(types.STRING, "a\0", id="no path has a NUL"),
         pytest.param(types.DURATION, 5, id="number is no duration"),
         pytest.param(types.STRINGS, "a", id="text is no list"),
         pytest.param(types.STRINGS, ["a", 1], id="mixed list"),
