@@ -119,9 +119,12 @@ def run(
     about: str,
     read: Callable[[Parsed, list[str]], C | None],
     work: Callable[[C], Awaitable[int]],
+    *,
+    is_endless: Callable[[C], bool] = lambda command: False,
 ) -> int:
     """Run a command that reads a manager; returns the exit code. ``read``: makes the command of parsed flags, or adds
-    the problems and returns None. Ctrl-C ends it without an error, with the terminal as it was."""
+    the problems and returns None. Ctrl-C ends it with the terminal as it was, and without an error if it has no end of
+    its own (``is_endless``): of another one the output is missing."""
     parsed = flags.parse(list(arguments))
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(usage.help_text(about, flags))
@@ -141,7 +144,7 @@ def run(
     except (ReadError, AccessError, TLSFilesError, FormatError) as error:
         return fail([str(error)])
     except KeyboardInterrupt:
-        return 0
+        return 0 if is_endless(command) else fail(["interrupted"])
 
 
 def outside_of_choices(flags: Iterable[Flag], values: Mapping[str, object]) -> Iterator[str]:

@@ -64,7 +64,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the view; returns the exit code."""
-    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
+    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run, is_endless=lambda command: not command.once)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

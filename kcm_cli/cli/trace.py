@@ -79,7 +79,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the trace; returns the exit code."""
-    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
+    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run, is_endless=lambda command: command.follow)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

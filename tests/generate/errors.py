@@ -27,8 +27,9 @@ Written by `make docs` from the declarations and from what the commands print; d
 | --- | --- | --- |
 """
 _ERRORS = """
-Ctrl-C ends `kcm top`, `kcm trace` and `kcm bug-report` with 0, and `kcm plan` with 1. A signal that comes before a
-command handles any ends it with the shell's code for that, such as 143 for SIGTERM.
+Ctrl-C ends `kcm top` and `kcm trace --follow` with 0, and with 1 what has not printed all: `kcm plan`, `kcm trace`,
+`kcm bug-report`, and `kcm top --once`. A signal that comes before a command handles any ends it with the shell's code
+for that, such as 143 for SIGTERM.
 
 ## Errors
 
