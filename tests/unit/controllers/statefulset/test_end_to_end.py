@@ -171,6 +171,23 @@ async def test_a_deleted_set_has_no_metrics(world: World):
         assert gauge not in metrics.expose().decode()
 
 
+async def test_pods_that_are_down_are_counted_while_an_ordered_set_waits_for_one(world: World):
+    story, metrics = Story(world), Registry()
+
+    def down() -> list[str]:
+        name = "statefulset_controller_statefulset_unavailable_replicas{"
+        return [line.split()[-1] for line in metrics.expose().decode().splitlines() if line.startswith(name)]
+
+    async with story.running(metrics=metrics, gates=[("", "MaxUnavailableStatefulSet=true")]):
+        await story.make(replicas=2)
+        await world.wait(60)
+        assert [float(count) for count in down()] == [0]
+        await world.patch(PODS, "db-0", {"metadata": {"finalizers": ["example.com/wait"]}})
+        await world.delete(PODS, "db-0")
+        await world.wait(5)
+        assert [float(count) for count in down()] == [1]
+
+
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 async def test_a_set_of_two_billion_pods_does_not_block_others(world: World, story: Story, policy):
 
