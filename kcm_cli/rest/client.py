@@ -33,7 +33,16 @@ from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.ratelimit import Limiter, faster
 from kcm_cli.rest.reading import read, read_named, read_object
 from kcm_cli.rest.request_parts import Change, Query, delete_options, given, object_path
-from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError, is_local
+from kcm_cli.rest.transport import (
+    ConnectionLost,
+    Request,
+    Response,
+    Stream,
+    TimedOut,
+    Transport,
+    TransportError,
+    is_local,
+)
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +58,7 @@ _WORTH_LOGGING_S = 0.05
 _LONG_S = 1.0
 _TELL_PERIOD_S = 10.0
 _THROTTLED = "client-side throttling, not priority and fairness"
-_REFUSAL_LIMIT = 64 * 1024
+_REFUSAL_LIMIT, _REFUSAL_S = 64 * 1024, 70.0
 ERROR_CODE = "<error>"
 
 
@@ -358,7 +367,7 @@ class Client:
                 if 200 <= stream.status < 300:
                     yield stream
                     return
-                refusal = Response(stream.status, stream.headers, await _gather(stream.chunks))
+                refusal = Response(stream.status, stream.headers, await _gather(stream.chunks, request))
             wait_s = _asked_to_wait(refusal)
             if wait_s is None or attempt == MAX_RETRIES:
                 raise errors.from_response(refusal, request)
@@ -431,11 +440,15 @@ def _asked_to_wait(response: Response) -> float | None:
     return errors.retry_after(response.headers)
 
 
-async def _gather(chunks: AsyncIterator[bytes]) -> bytes:
-    """The body of a refusal, up to the limit."""
+async def _gather(chunks: AsyncIterator[bytes], request: Request) -> bytes:
+    """The body of a refusal, up to the limit. Raises TransportError."""
     body = b""
-    async for chunk in chunks:
-        body += chunk
-        if len(body) > _REFUSAL_LIMIT:
-            break
+    try:
+        async with asyncio.timeout(_REFUSAL_S):
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _REFUSAL_LIMIT:
+                    break
+    except TimeoutError as error:
+        raise TimedOut(f"{request.method} {request.path}: the refusal does not end") from error
     return body

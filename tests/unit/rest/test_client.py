@@ -3,18 +3,20 @@
 import asyncio
 import json
 import logging
+from contextlib import asynccontextmanager
 
 import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
 from kcm_cli.api.core import NODES, PODS
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.planning.actions import JSON_PATCH
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import MAX_RETRIES
 from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.request_parts import InvalidName
-from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, Unreachable, Unreadable
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TimedOut, Unreachable, Unreadable
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
 
@@ -312,6 +314,25 @@ async def test_a_watch_that_is_refused_raises_on_entry(script, failure):
     with pytest.raises(errors.Expired):
         async with script(failure(410, "Expired")).client().watch(PODS):
             pytest.fail("entered")
+
+
+async def test_the_refusal_of_a_watch_may_not_go_on_for_ever(script, failure, monkeypatch):
+    transport = script(failure(503, "ServiceUnavailable"))
+
+    async def endless():
+        while True:
+            await asyncio.sleep(10)
+            yield b" "
+
+    @asynccontextmanager
+    async def stream(request):
+        yield Stream(503, {}, endless())
+
+    monkeypatch.setattr(transport, "stream", stream)
+    with pytest.raises(TimedOut):
+        async with transport.client().watch(PODS):
+            pytest.fail("entered")
+    assert LoopClock().monotonic() < 120
 
 
 async def test_a_throttled_watch_is_retried(script, answer, failure):
