@@ -30,7 +30,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.envelope import MEDIA_TYPE
 from kcm_cli.machinery.errors import MachineryError
 from kcm_cli.machinery.kref import KRef
-from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.machinery.meta import Object, PartialObject, object_key
 from kcm_cli.machinery.raw_fields import restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, body_of, from_response
@@ -203,7 +203,7 @@ def _sending(write: Write, sync: int, at: float) -> "Sending":
     from kcm_cli.runtime.spans import Sending
 
     name = write.name or _name_sent(write.request.body)
-    key = f"{write.namespace}/{name}" if write.namespace else name
+    key = object_key(write.namespace, name)
     return Sending(sync, at, write.controller, write.verb, write.request.kind, key)
 
 
@@ -253,7 +253,7 @@ def _owner(write: Write, name: str) -> str:
     work = working()
     if write.request.owner or work is None or not work.kind:
         return write.request.owner
-    itself = (work.kind, work.key) == (write.request.kind, f"{write.namespace}/{name}" if write.namespace else name)
+    itself = (work.kind, work.key) == (write.request.kind, object_key(write.namespace, name))
     return "" if itself else f"{work.kind} {work.key}"
 
 
@@ -328,7 +328,7 @@ def _entry(ring: CauseRing, write: Write, sync: int, at: float, response: Respon
         error = from_response(response, request)
         refused = refusal(error.reason, error.message)
     name = name or _name_sent(request.body)
-    key = f"{write.namespace}/{name}" if write.namespace else name
+    key = object_key(write.namespace, name)
     reason = request.reason or _REASONS.get(write.resource.partition("/")[2], "")
     kind = "" if request.kind in _OF_OTHERS else request.kind
     return Wrote(

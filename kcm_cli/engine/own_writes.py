@@ -34,7 +34,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
+from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of, object_key
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import (
     UNEXPECTED_RESPONSE,
@@ -183,12 +183,12 @@ class OwnWrites:
         """A deletion was accepted; without a uid, that of the object which the cache has."""
         informer = self._informers.get(_place(resource))
         if informer is not None and DELETE not in self._unheeded:
-            self._expect_end(key, informer, _key(namespace, name), uid)
+            self._expect_end(key, informer, object_key(namespace, name), uid)
 
     def shown_uid(self, resource: Resource[Any], namespace: str, name: str) -> str:
         """The uid of the object of this name that the cache has; "" if it has none, or is not followed."""
         informer = self._informers.get(_place(resource))
-        held = informer.store.get(_key(namespace, name)) if informer is not None else None
+        held = informer.store.get(object_key(namespace, name)) if informer is not None else None
         return held.uid if held is not None else ""
 
     def failed(
@@ -201,7 +201,7 @@ class OwnWrites:
         if _may_have_taken_effect(error):
             self._of(key).lost[_Lost(informer, namespace, name)] = None
         elif uid and isinstance(error, NotFound) and error.details.name == name and DELETE not in self._unheeded:
-            self._expect_end(key, informer, _key(namespace, name), uid, removed=True)
+            self._expect_end(key, informer, object_key(namespace, name), uid, removed=True)
 
     def not_created(
         self, key: str, resource: Resource[Any], namespace: str, body: Doc | bytes, error: RequestError
@@ -212,7 +212,7 @@ class OwnWrites:
         if informer is None or not (taken or _may_have_taken_effect(error)):
             return
         new = _metadata(body)
-        if taken and (not new.name or informer.store.get(_key(namespace, new.name)) is not None):
+        if taken and (not new.name or informer.store.get(object_key(namespace, new.name)) is not None):
             return
         lost = _Lost(informer, namespace, new.name)
         if not new.name:
@@ -265,7 +265,7 @@ class OwnWrites:
             if not lost.owner or (ref is not None and ref.uid == lost.owner):
                 self._expect(key, lost.informer, made.version)
         if lost.name and not (found.items or found.unknown):
-            self._expect_end(key, lost.informer, _key(lost.namespace, lost.name), "", removed=True)
+            self._expect_end(key, lost.informer, object_key(lost.namespace, lost.name), "", removed=True)
 
     def _reached(self, key: str, informer: AnyInformer) -> None:
         unseen = self._unseen.get(key)
@@ -360,10 +360,6 @@ def _deleted_by_update(written: Object) -> bool:
 
 def _place(resource: Resource[Any]) -> tuple[str, str]:
     return resource.gvr.group, resource.gvr.plural
-
-
-def _key(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
 
 
 def _metadata(body: Doc | bytes) -> ObjectMeta:

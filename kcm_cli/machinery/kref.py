@@ -7,6 +7,8 @@ from typing import Protocol
 
 import msgspec
 
+from kcm_cli.machinery.meta import object_key
+
 
 class KRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """An object in a log line: ``namespace/name`` as text, ``{"name": ..., "namespace": ...}`` as JSON."""
@@ -15,7 +17,7 @@ class KRef(msgspec.Struct, frozen=True, omit_defaults=True):
     namespace: str = ""
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return object_key(self.namespace, self.name)
 
 
 class Named(Protocol):

@@ -139,6 +139,11 @@ def number_of(version: str) -> int:
     return int(version) if version.isascii() and version.isdecimal() and len(version) <= _MAX_DIGITS else 0
 
 
+def object_key(namespace: str, name: str) -> str:
+    """The ``key`` of the object with this name."""
+    return f"{namespace}/{name}" if namespace else name
+
+
 def split_key(key: str) -> tuple[str, str]:
     """``namespace/name`` as (namespace, name); the namespace is empty for cluster-scoped objects."""
     namespace, slash, name = key.rpartition("/")

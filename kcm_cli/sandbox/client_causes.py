@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.meta import object_key
 from kcm_cli.rest.errors import from_response
 from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
@@ -59,12 +60,12 @@ class ClientCauses:
         client = agent, query.get("fieldManager") or agent.partition("/")[0]
         if failed:
             error = from_response(answer, request)
-            place = info.verb, info.group, asked.resource, request.kind, _key(info.namespace, asked.name)
+            place = info.verb, info.group, asked.resource, request.kind, object_key(info.namespace, asked.name)
             why = refusal(error.reason, error.message)
             yield Wrote(*head, *place, answer.status, "", "", request.reason, request.owner, why, *client)
         for one in writes:
             stored, doc = one.event.stored, _doc(one.event)
-            place = one.verb, one.gvr.group, one.resource, doc.get("kind", ""), _key(stored.namespace, stored.name)
+            place = one.verb, one.gvr.group, one.resource, doc.get("kind", ""), stored.key
             version = identity(doc["metadata"].get("uid", "")), str(stored.revision)
             yield Wrote(*head, *place, answer.status, *version, one.reason, request.owner, "", *client)
 
@@ -93,7 +94,7 @@ def _writes(exchange: Exchange, *, recorded: bool) -> Iterator[_Write]:
         is_first = event.stored.key not in seen
         seen.add(event.stored.key)
         if number not in own:
-            reason = f"{info.verb} {asked.resource} {_key(info.namespace, asked.name)}"
+            reason = f"{info.verb} {asked.resource} {object_key(info.namespace, asked.name)}"
             yield _Write(gvr, event, _VERBS[event.type], gvr.plural, reason)
         else:
             said = asked.request.reason
@@ -117,10 +118,6 @@ def _is_own(asked: Asked, gvr: GVR, event: Event) -> bool:
 
 def _doc(event: Event) -> Tree:
     return event.stored.doc
-
-
-def _key(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
 
 
 def _who(exchange: Exchange) -> str:

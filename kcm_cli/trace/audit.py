@@ -21,7 +21,7 @@ import msgspec
 from kcm_cli.api.short_names import kind_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.meta import View, controller_of
+from kcm_cli.machinery.meta import View, controller_of, object_key
 from kcm_cli.machinery.times import seconds_of
 from kcm_cli.runtime.cause_ring import QUIET, refusal
 from kcm_cli.trace.history import History, Write
@@ -173,7 +173,7 @@ class AuditLog:
             why = f"{answer.code} {refusal(answer.reason, answer.message)}".strip()
             name = ref.name
             what = f"{event.verb} {kind}{'/' + ref.subresource if ref.subresource else ''}: {why}"
-            about = Ref(kind, f"{namespace}/{name}" if namespace else name)
+            about = Ref(kind, object_key(namespace, name))
             owner = _owner(event.request_object, namespace)
             makes = event.verb == "create" and not ref.subresource
             self.history.add(Step(at, REFUSED, about, actor, AUDIT, what, trouble=True, behind=owner, makes=makes))
@@ -252,7 +252,7 @@ def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
     """The controller of an object that was to be created."""
     sent = codec.decode_or_none(raw, Seen)
     owner = controller_of(sent) if sent is not None else None
-    return Ref(owner.kind, f"{namespace}/{owner.name}" if namespace else owner.name, owner.uid) if owner else None
+    return Ref(owner.kind, object_key(namespace, owner.name), owner.uid) if owner else None
 
 
 def _verb(event: Event, subresource: str) -> str:

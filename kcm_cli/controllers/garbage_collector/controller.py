@@ -44,7 +44,7 @@ from kcm_cli.engine.definitions import PERIOD_S, Refreshes, mapper, name_of
 from kcm_cli.engine.passes import Loop, in_turns
 from kcm_cli.engine.worker import Pending, unhandled
 from kcm_cli.engine.writes import tell
-from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
+from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject, object_key
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -319,7 +319,7 @@ class GarbageCollector:
         informer = self._monitors.of_kind(me.api_version, me.kind)
         if informer is None:
             return None
-        obj = informer.store.get(f"{me.namespace}/{me.name}" if me.namespace else me.name)
+        obj = informer.store.get(_key_of(me))
         if obj is None or obj.metadata.uid != me.uid:
             return None
         meta: ObjectMeta = obj.metadata
@@ -454,7 +454,7 @@ class GarbageCollector:
 
 
 def _key_of(me: Identity) -> str:
-    return f"{me.namespace}/{me.name}" if me.namespace else me.name
+    return object_key(me.namespace, me.name)
 
 
 def _owners(meta: ObjectMeta) -> set[str]:

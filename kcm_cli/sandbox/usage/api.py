@@ -13,7 +13,7 @@ from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.fields import FieldSelector
-from kcm_cli.machinery.meta import PartialObject, controller_of
+from kcm_cli.machinery.meta import PartialObject, controller_of, object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed, not_found
@@ -88,7 +88,7 @@ class MetricsApi:
         measured = NODES.gvr if resource is NODE_METRICS else PODS.gvr
         if self._store.get(measured, info.namespace, info.name) is None:
             return not_found("", info.plural, info.name)
-        name = f"{info.namespace}/{info.name}" if info.namespace else info.name
+        name = object_key(info.namespace, info.name)
         return not_found(GROUP, resource.kind.lower(), name)
 
     def _pods(self, namespace: str) -> Iterator[tuple[Doc, Mapping[str, str]]]:

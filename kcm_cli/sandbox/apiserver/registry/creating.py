@@ -11,6 +11,7 @@ import msgspec
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid, plain
@@ -25,7 +26,7 @@ from kcm_cli.sandbox.apiserver.registry.options import (
     unsigned,
     write_options,
 )
-from kcm_cli.sandbox.apiserver.store import AlreadyExists, Check, Stored, object_key
+from kcm_cli.sandbox.apiserver.store import AlreadyExists, Check, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import required

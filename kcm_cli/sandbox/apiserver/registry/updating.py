@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.machinery.meta import object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
@@ -299,7 +300,7 @@ class Updater:
         """Raises ApiError 409 if the client states another uid than the stored object's."""
         known = current.doc["metadata"]["uid"] if current is not None else ""  # type: ignore[index]
         if uid and uid != known:
-            name = f"{call.namespace}/{call.name}" if call.namespace else call.name
+            name = object_key(call.namespace, call.name)
             key = self._core.storage_key(call.hub.info, name, dry_run=dry_run)
             raise storage_conflict(call.resource, call.name, key, "UID", uid, known)
 

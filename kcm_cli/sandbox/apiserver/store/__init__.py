@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.store.errors import (
 from kcm_cli.sandbox.apiserver.store.log import Watcher
 from kcm_cli.sandbox.apiserver.store.persistence import SqliteJournal
 from kcm_cli.sandbox.apiserver.store.store import Check, Store, StoreContent
-from kcm_cli.sandbox.apiserver.store.stored import Event, Stored, frame_of, object_key
+from kcm_cli.sandbox.apiserver.store.stored import Event, Stored, frame_of
 
 __all__ = [
     "AlreadyExists",
@@ -30,5 +30,4 @@ __all__ = [
     "Stored",
     "Watcher",
     "frame_of",
-    "object_key",
 ]

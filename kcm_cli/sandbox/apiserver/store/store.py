@@ -18,10 +18,11 @@ import msgspec
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import object_key
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.store.errors import AlreadyExists, Compacted, Conflict, NotFound
 from kcm_cli.sandbox.apiserver.store.log import EventLog, Watcher
-from kcm_cli.sandbox.apiserver.store.stored import Event, EventType, Recent, Stored, object_key
+from kcm_cli.sandbox.apiserver.store.stored import Event, EventType, Recent, Stored
 
 KEPT_EVENTS = 20_000
 """Events kept per resource: 60 MB for pods of 3 kB, and several minutes of a busy cluster."""

@@ -11,13 +11,9 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import object_key
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
-
-
-def object_key(namespace: str, name: str) -> str:
-    """``namespace/name``, or ``name``. Lists are sorted by key."""
-    return f"{namespace}/{name}" if namespace else name
 
 
 class Stored:
