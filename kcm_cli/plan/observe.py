@@ -12,6 +12,7 @@ from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, View
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.twin.writes import ACTING
+from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.sandbox.apiserver.store import Event, Store
 
 PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
@@ -379,7 +380,7 @@ class Observer:
             self._completed(daemon_set_done, old, new, about)
 
     def _resized(self, about: Object, new: Seen) -> None:
-        self.least[about] = min(self.least.get(about, wanted(new)), wanted(new))
+        self.least[about] = min(self.least.get(about, replicas_of(new)), replicas_of(new))
 
     def _completed(self, done: Callable[[Seen], bool], old: Seen, new: Seen, about: Object) -> None:
         """Record the end of a rollout, unless the workload is being deleted."""
@@ -417,7 +418,7 @@ def deployment_done(obj: Seen) -> bool:
     """Whether all replicas have the latest template and are available, and no others are left."""
     status = obj.status
     return status.observed_generation >= obj.metadata.generation and (
-        status.updated_replicas == status.replicas == status.available_replicas == wanted(obj)
+        status.updated_replicas == status.replicas == status.available_replicas == replicas_of(obj)
     )
 
 
@@ -427,24 +428,24 @@ def stateful_set_done(obj: Seen) -> bool:
     updates = obj.spec.update_strategy.type != "OnDelete" and status.update_revision != status.current_revision
     return (
         status.observed_generation >= obj.metadata.generation
-        and status.ready_replicas == status.replicas == wanted(obj)
-        and (not updates or status.updated_replicas >= wanted(obj) - partition(obj))
+        and status.ready_replicas == status.replicas == replicas_of(obj)
+        and (not updates or status.updated_replicas >= replicas_of(obj) - partition(obj))
     )
 
 
 def partition(obj: Seen) -> int:
     """The ordinal from which a StatefulSet updates its replicas; at most their number."""
     rolling = obj.spec.update_strategy.rolling_update
-    return min((rolling.partition or 0) if rolling is not None else 0, wanted(obj))
+    return min((rolling.partition or 0) if rolling is not None else 0, replicas_of(obj))
 
 
 def _partly(obj: Seen) -> str:
     """How much of a StatefulSet has the latest template, if not all has by intention."""
     status = obj.status
-    if status.update_revision == status.current_revision or status.updated_replicas >= wanted(obj):
+    if status.update_revision == status.current_revision or status.updated_replicas >= replicas_of(obj):
         return ""
     why = "they are updated on deletion" if obj.spec.update_strategy.type == "OnDelete" else "by its partition"
-    return f"{status.updated_replicas} of {wanted(obj)} replicas updated, {why}"
+    return f"{status.updated_replicas} of {replicas_of(obj)} replicas updated, {why}"
 
 
 def _controller(obj: ObjectMeta) -> OwnerReference | None:
@@ -462,8 +463,3 @@ def daemon_set_done(obj: Seen) -> bool:
     return status.observed_generation >= obj.metadata.generation and (
         status.updated_number_scheduled == status.number_available == status.desired_number_scheduled
     )
-
-
-def wanted(obj: Seen) -> int:
-    """The desired number of replicas."""
-    return 1 if obj.spec.replicas is None else obj.spec.replicas

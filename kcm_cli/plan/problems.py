@@ -28,10 +28,10 @@ from kcm_cli.plan.observe import (
     deployment_done,
     seen,
     stateful_set_done,
-    wanted,
 )
 from kcm_cli.plan.refusals import Refusal, by_quota
 from kcm_cli.plan.twin.twin import Twin
+from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.planning.rollout import fenceposts
 from kcm_cli.sandbox.apiserver.store import Store
 
@@ -222,9 +222,9 @@ class Problems:
             case "DaemonSet":
                 return max(0, status.desired_number_scheduled - status.updated_number_scheduled)
             case "Deployment":
-                return max(0, wanted(obj) - min(status.replicas, status.updated_replicas))
+                return max(0, replicas_of(obj) - min(status.replicas, status.updated_replicas))
             case _:
-                return max(0, wanted(obj) - status.replicas)
+                return max(0, replicas_of(obj) - status.replicas)
 
     # -- for a while
 
@@ -243,7 +243,7 @@ class Problems:
             obj = seen(stored.data)
             if obj.metadata.deletion_timestamp:
                 continue
-            if made[about] > _RESTLESS * max(1, wanted(obj)):
+            if made[about] > _RESTLESS * max(1, replicas_of(obj)):
                 within = span(round(self._horizon_s - start_s))
                 text = f"it does not come to rest: {counted(made[about], 'pod')} created in the last {within}"
                 yield Refusal("stuck", about, f"{text}{self._reasons(about)}", (made[about],))
@@ -256,7 +256,7 @@ class Problems:
         before, stored = self._initial.get(key), self._store.get(*key)
         if before is None or stored is None:
             return
-        least = min(wanted(seen(before)), wanted(obj), self._observer.least.get(about, wanted(obj)))
+        least = min(replicas_of(seen(before)), replicas_of(obj), self._observer.least.get(about, replicas_of(obj)))
         changed = _template(codec.decode_doc(before)) != _template(stored.doc)
         floor = least - _tolerated(about.kind, obj, least, changed=changed)
         spell = _longest_below(self._observer, about, self._ready[about], floor, self._horizon_s)
@@ -324,11 +324,11 @@ def _deployment(obj: Seen) -> tuple[str, tuple[float, ...]] | None:
     if deployment_done(obj):
         return None
     status = obj.status
-    text = f"{status.updated_replicas} of {wanted(obj)} replicas updated, {status.available_replicas} available"
+    text = f"{status.updated_replicas} of {replicas_of(obj)} replicas updated, {status.available_replicas} available"
     late = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
     text += ", its progress deadline is exceeded" if late else ""
     text += ", it is paused" if obj.spec.paused else ""
-    missing = wanted(obj) - status.updated_replicas, wanted(obj) - status.available_replicas
+    missing = replicas_of(obj) - status.updated_replicas, replicas_of(obj) - status.available_replicas
     return text, (*(max(0, one) for one in missing), late)
 
 
@@ -338,8 +338,10 @@ def _stateful_set(obj: Seen) -> tuple[str, tuple[float, ...]] | None:
     status = obj.status
     updates = status.update_revision != status.current_revision
     updated = f", {status.updated_replicas} updated" if updates else ""
-    missing = wanted(obj) - status.ready_replicas, wanted(obj) - status.updated_replicas if updates else 0
-    return f"{status.ready_replicas} of {wanted(obj)} replicas ready{updated}", tuple(max(0, one) for one in missing)
+    missing = replicas_of(obj) - status.ready_replicas, replicas_of(obj) - status.updated_replicas if updates else 0
+    return f"{status.ready_replicas} of {replicas_of(obj)} replicas ready{updated}", tuple(
+        max(0, one) for one in missing
+    )
 
 
 def _daemon_set(obj: Seen) -> tuple[str, tuple[float, ...]] | None:
@@ -357,5 +359,5 @@ def _daemon_set(obj: Seen) -> tuple[str, tuple[float, ...]] | None:
 
 def _bare(obj: Seen) -> tuple[str, tuple[float, ...]] | None:
     status = obj.status
-    missing = wanted(obj) - status.ready_replicas
-    return (f"{status.ready_replicas} of {wanted(obj)} replicas ready", (missing,)) if missing > 0 else None
+    missing = replicas_of(obj) - status.ready_replicas
+    return (f"{status.ready_replicas} of {replicas_of(obj)} replicas ready", (missing,)) if missing > 0 else None

@@ -6,7 +6,7 @@ upstream: pkg/controller/replicaset/replica_set.go#manageReplicas, replica_set_u
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -38,6 +38,24 @@ REPLICA_FAILURE = "ReplicaFailure"
 Status = ReplicaSetStatus | ReplicationControllerStatus
 
 
+class _Spec(Protocol):
+    @property
+    def replicas(self) -> int | None: ...
+
+
+class Scaled(Protocol):
+    """A Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+
+    @property
+    def spec(self) -> _Spec: ...
+
+
+def replicas_of(obj: Scaled) -> int:
+    """The desired number of pods: spec.replicas, 1 by default."""
+    replicas = obj.spec.replicas
+    return 1 if replicas is None else replicas
+
+
 class ReplicaOwner(msgspec.Struct, frozen=True):
     """A ReplicaSet or ReplicationController, with the fields that the rules need."""
 
@@ -52,8 +70,7 @@ class ReplicaOwner(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, resource: Resource[Any], obj: ReplicaSet | ReplicationController, selector: Selector) -> "ReplicaOwner":
         spec = obj.spec
-        replicas = 1 if spec.replicas is None else spec.replicas
-        return cls(resource, obj, selector, replicas, spec.min_ready_seconds, spec.template or {}, obj.status)
+        return cls(resource, obj, selector, replicas_of(obj), spec.min_ready_seconds, spec.template or {}, obj.status)
 
     @property
     def ref(self) -> EventRef:

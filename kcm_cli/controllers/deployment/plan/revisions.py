@@ -26,6 +26,7 @@ from kcm_cli.machinery.integers import fits_int64, int32, parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.pod_template import controller_ref, labels_of
+from kcm_cli.planning.replicas import replicas_of
 
 MAX_NAME = 253
 
@@ -145,7 +146,7 @@ def new_size(rollout: Rollout, current: int) -> int:
     upstream: pkg/controller/deployment/util/deployment_util.go#NewRSNewReplicas
     """
     deployment = rollout.snapshot.deployment
-    desired = spec.replicas_of(deployment)
+    desired = replicas_of(deployment)
     if not spec.rolling(deployment):
         return desired
     update = deployment.spec.strategy.rolling_update

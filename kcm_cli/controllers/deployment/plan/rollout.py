@@ -13,6 +13,7 @@ from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Path, Plan, Value
+from kcm_cli.planning.replicas import replicas_of
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class Target(msgspec.Struct, frozen=True, eq=False):
         changes: dict[Path, Value] = {}
         if self.annotations != current.annotations:
             changes[("metadata", "annotations")] = self.annotations
-        if self.replicas != spec.size_of(current):
+        if self.replicas != replicas_of(current):
             changes[("spec", "replicas")] = self.replicas
         if self.min_ready_seconds != current.spec.min_ready_seconds:
             changes[("spec", "minReadySeconds")] = self.min_ready_seconds
@@ -68,7 +69,7 @@ class Target(msgspec.Struct, frozen=True, eq=False):
 
 def target_of(replica_set: ReplicaSet) -> Target:
     spec_ = replica_set.spec
-    return Target(replica_set, spec.size_of(replica_set), replica_set.annotations, spec_.min_ready_seconds)
+    return Target(replica_set, replicas_of(replica_set), replica_set.annotations, spec_.min_ready_seconds)
 
 
 class Rollout(msgspec.Struct, frozen=True, eq=False):
@@ -112,7 +113,7 @@ class Rollout(msgspec.Struct, frozen=True, eq=False):
 def about_sizes(deployment: Deployment) -> dict[str, str]:
     """Annotations with the Deployment's replicas and maximum, for proportional scaling."""
     return {
-        spec.DESIRED_REPLICAS: str(spec.replicas_of(deployment)),
+        spec.DESIRED_REPLICAS: str(replicas_of(deployment)),
         spec.MAX_REPLICAS: str(spec.most_pods(deployment)),
     }
 

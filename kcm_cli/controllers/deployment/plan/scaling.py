@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
 from kcm_cli.machinery.integers import parse_int64
+from kcm_cli.planning.replicas import replicas_of
 
 
 def is_scaling(rollout: Rollout) -> bool:
@@ -18,14 +19,14 @@ def is_scaling(rollout: Rollout) -> bool:
     deployment, running = rollout.snapshot.deployment, active(rollout.all())
     if len(running) > 1 and not spec.rolling(deployment):
         return False
-    desired = spec.replicas_of(deployment)
+    desired = replicas_of(deployment)
     return any(_was_for_another_size(target, desired) for target in running)
 
 
 def scale(rollout: Rollout) -> Rollout:
     """Scale the only active ReplicaSet, or all of them in proportion during a rolling update."""
     deployment = rollout.snapshot.deployment
-    desired = spec.replicas_of(deployment)
+    desired = replicas_of(deployment)
     only = _active_or_latest(rollout)
     if only is not None:
         # Upstream keeps the annotation with the earlier size here, and never rolls out the new template.
@@ -56,7 +57,7 @@ def _active_or_latest(rollout: Rollout) -> Target | None:
 def _saturated(rollout: Rollout) -> bool:
     """Whether the new ReplicaSet has all the Deployment's pods, and all of them are available."""
     target = rollout.new
-    desired = spec.replicas_of(rollout.snapshot.deployment)
+    desired = replicas_of(rollout.snapshot.deployment)
     return (
         target is not None
         and target.replicas == desired
@@ -96,7 +97,7 @@ def _share(rollout: Rollout, target: Target, to_add: int, added: int) -> int:
 
 def _fraction(rollout: Rollout, target: Target) -> int:
     deployment = rollout.snapshot.deployment
-    desired = spec.replicas_of(deployment)
+    desired = replicas_of(deployment)
     if desired == 0:
         return -target.replicas
     before = _number(target, spec.MAX_REPLICAS) or deployment.status.replicas

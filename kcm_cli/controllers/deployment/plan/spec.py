@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from kcm_cli.api.apps import Deployment, ReplicaSet
+from kcm_cli.api.apps import Deployment
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.integers import int32
 from kcm_cli.planning import rollout
 from kcm_cli.planning.pod_template import labels_of
+from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.planning.template_form import meaning_as
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -42,16 +43,6 @@ ROLLING_UPDATE = "RollingUpdate"
 MAX_INT32 = 2**31 - 1
 HISTORY_LIMIT = 2000
 """Characters of the revision-history annotation."""
-
-
-def replicas_of(deployment: Deployment) -> int:
-    replicas = deployment.spec.replicas
-    return 1 if replicas is None else replicas
-
-
-def size_of(replica_set: ReplicaSet) -> int:
-    replicas = replica_set.spec.replicas
-    return 1 if replicas is None else replicas
 
 
 def rolling(deployment: Deployment) -> bool:

@@ -17,6 +17,7 @@ from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in, ta
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import conditions
 from kcm_cli.planning.actions import Create, Outcome, Update
+from kcm_cli.planning.replicas import replicas_of
 
 
 def condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Condition:
@@ -152,7 +153,7 @@ def _counts(rollout: Rollout, base: DeploymentStatus, now: datetime, *, observed
         unavailable_replicas=max(0, replicas_in(rollout.all()) - available),
         terminating_replicas=_terminating(sets) if rollout.snapshot.reports_terminating else None,
     )
-    if available >= spec.replicas_of(deployment) - spec.max_unavailable(deployment):
+    if available >= replicas_of(deployment) - spec.max_unavailable(deployment):
         message = "Deployment has minimum availability."
         minimum = condition(spec.AVAILABLE, "True", spec.MINIMUM_AVAILABLE, message, now)
     else:
@@ -174,7 +175,7 @@ def _terminating(sets: list[ReplicaSet]) -> int | None:
 
 def is_complete(deployment: Deployment, new: DeploymentStatus) -> bool:
     """Whether a status says that the rollout is complete."""
-    desired = spec.replicas_of(deployment)
+    desired = replicas_of(deployment)
     return (
         new.updated_replicas == new.replicas == new.available_replicas == desired
         and new.observed_generation >= deployment.metadata.generation

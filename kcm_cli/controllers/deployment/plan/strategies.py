@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.revisions import create_new, new_size
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
+from kcm_cli.planning.replicas import replicas_of
 
 
 def recreate(rollout: Rollout) -> tuple[Rollout, bool]:
@@ -19,7 +20,7 @@ def recreate(rollout: Rollout) -> tuple[Rollout, bool]:
         return rollout.scaled({target.name: 0 for target in old}), False
     if _old_pods_run(rollout):
         return rollout, False
-    rollout, desired = create_new(rollout), spec.replicas_of(rollout.snapshot.deployment)
+    rollout, desired = create_new(rollout), replicas_of(rollout.snapshot.deployment)
     new = rollout.new
     assert new is not None
     return rollout if new.new or new.replicas == desired else rollout.scaled({new.name: desired}), True
@@ -43,7 +44,7 @@ def roll(rollout: Rollout) -> tuple[Rollout, bool]:
 
 def _grown(rollout: Rollout, new: Target) -> Mapping[str, int]:
     """The size of the new ReplicaSet, if it changes."""
-    desired = spec.replicas_of(rollout.snapshot.deployment)
+    desired = replicas_of(rollout.snapshot.deployment)
     if new.new or new.replicas == desired:
         return {}
     size = desired if new.replicas > desired else new_size(rollout, new.replicas)
@@ -55,7 +56,7 @@ def _shrunk(rollout: Rollout, new: Target) -> Mapping[str, int]:
     ReplicaSet first."""
     old = by_age(active(rollout.old))
     deployment = rollout.snapshot.deployment
-    minimum = spec.replicas_of(deployment) - spec.max_unavailable(deployment)
+    minimum = replicas_of(deployment) - spec.max_unavailable(deployment)
     room = replicas_in(rollout.all()) - minimum - (new.replicas - new.available)
     if not old or room <= 0:
         return {}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import Pod
+from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
@@ -42,11 +43,6 @@ def ordinal_of(pod: Pod) -> int:
 def is_member(set_: StatefulSet, pod: Pod) -> bool:
     """Whether the pod's name consists of the set's name and an ordinal."""
     return parent_and_ordinal(pod.name)[0] == set_.name
-
-
-def replicas_of(set_: StatefulSet) -> int:
-    replicas = set_.spec.replicas
-    return 1 if replicas is None else replicas
 
 
 def start_of(set_: StatefulSet) -> int:

@@ -12,10 +12,11 @@ import msgspec
 from kcm_cli.api.apps import StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.decide import Replicas
-from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
+from kcm_cli.controllers.statefulset.plan.identity import revision_of
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
 from kcm_cli.planning.actions import Outcome
 from kcm_cli.planning.pods import is_available, is_ready
+from kcm_cli.planning.replicas import replicas_of
 
 _COMPARED = (
     "replicas",

@@ -13,9 +13,10 @@ from datetime import datetime
 
 from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.statefulset.plan.identity import replicas_of, start_of
+from kcm_cli.controllers.statefulset.plan.identity import start_of
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.planning.pods import is_available
+from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.planning.rollout import at_least_one
 
 ON_DELETE = "OnDelete"

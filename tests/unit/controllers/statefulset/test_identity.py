@@ -41,10 +41,6 @@ def test_the_range_starts_at_the_first_ordinal(make_set, start, replicas, ordina
     assert identity.in_range(set_, ordinal) is expected
 
 
-def test_replicas_default_to_one(make_set):
-    assert identity.replicas_of(make_set(replicas=None)) == 1
-
-
 @pytest.mark.parametrize(
     ("ordinal", "labels", "expected"),
     [
