@@ -79,13 +79,9 @@ def _step(one: Step) -> Text:
     )
     if one.state in (DIFFERENTLY, NOT_YET):
         for field in [field for field in one.fields if field.state == one.state][:_FIELDS]:
-            values = (_value(value) for value in (field.before, field.planned, field.found))
+            values = (codec.as_text(value) for value in (field.before, field.planned, field.found))
             line.append("\n{:11}   {}: was {}, planned {}, is {}".format("", field.path, *values), style="default")
     return line
-
-
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else codec.encode_sorted(value).decode()
 
 
 def _unexpected(one: Unexpected) -> Text:

@@ -65,6 +65,11 @@ def encode_sorted(value: object) -> bytes:
     return _sorted_encoder.encode(value)
 
 
+def as_text(value: object) -> str:
+    """A text as it is, any other value as JSON with sorted keys."""
+    return value if isinstance(value, str) else encode_sorted(value).decode()
+
+
 def decode(data: Data, type_: type[T]) -> T:
     """Decode JSON into a view. Decoders are made once per type. Raises DecodeError."""
     decoder = _decoders.get(type_) or _decoder_of(type_)

@@ -81,6 +81,15 @@ def parse_request(text: str) -> Url:
     return _parse(text, request=True)
 
 
+def is_request(text: str) -> bool:
+    """Whether ``parse_request`` reads it."""
+    try:
+        parse_request(text)
+    except UrlError:
+        return False
+    return True
+
+
 def _parse(text: str, *, request: bool) -> Url:
     try:
         return _parts(text, request)

@@ -223,7 +223,7 @@ class _Changes:
     def _mean_the_same(self, old: Any, new: Any) -> bool:
         if type(old) is not type(new):
             return False
-        one, other = _text(old), _text(new)
+        one, other = codec.as_text(old), codec.as_text(new)
         if _UID.sub(lambda uid: self._base.get(uid[0], uid[0]), one) == _UID.sub(
             lambda uid: self._changed.get(uid[0], uid[0]), other
         ):
@@ -246,10 +246,6 @@ def _objects_by_uid(outcome: Simulation) -> dict[str, str]:
     return found
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else codec.encode_sorted(value).decode()
-
-
 def is_same_value(planned: object, found: object) -> bool:
     """Whether a planned value, shortened, is that of a cluster, but for what no plan knows: uids, times and messages.
     Of long ones, the beginning is compared."""
@@ -257,7 +253,7 @@ def is_same_value(planned: object, found: object) -> bool:
         return True
     if isinstance(planned, int | float) or isinstance(found, int | float):
         return False
-    (one, is_cut), (other, other_is_cut) = (_knowable(_text(value)) for value in (planned, found))
+    (one, is_cut), (other, other_is_cut) = (_knowable(codec.as_text(value)) for value in (planned, found))
     size = min(len(one) if is_cut else len(other), len(other) if other_is_cut else len(one))
     return one[:size] == other[:size] if is_cut or other_is_cut else one == other
 

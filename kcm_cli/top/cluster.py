@@ -65,14 +65,14 @@ def _workloads(unready: Sequence[Workload]) -> Text:
 def workloads(unready: Sequence[Workload], width: int) -> RenderableType:
     """A line of headings, and one for each workload: its name, ready and wanted pods, and what keeps it."""
     table = _table()
-    table.add_column(_line("not ready"), no_wrap=True, overflow="ellipsis", max_width=max(10, width * 2 // 5))
+    table.add_column(line("not ready"), no_wrap=True, overflow="ellipsis", max_width=max(10, width * 2 // 5))
     table.add_column(Text("ready"), justify="right", no_wrap=True, min_width=5)
-    table.add_column(_line("why"), no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(line("why"), no_wrap=True, overflow="ellipsis", ratio=1)
     for one in unready:
         name = f"{one.kind.lower()}/{one.name}" if width >= _NARROW else one.name
         place = name if one.namespace == "default" else f"{one.namespace}/{name}"
-        why = _line(one.why, "red") if one.why else _line("its pods start", "dim")
-        table.add_row(_line(place), f"{one.ready:,}/{one.wanted:,}", why)
+        why = line(one.why, "red") if one.why else line("its pods start", "dim")
+        table.add_row(line(place), f"{one.ready:,}/{one.wanted:,}", why)
     return table
 
 
@@ -84,7 +84,7 @@ def events(shown: Sequence[EventLine], width: int) -> RenderableType:
         table.add_column("", max_width=14)
         table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
         for event in shown:
-            table.add_row(event.time, _line(event.reason, _style(event)), _line(_about(event)))
+            table.add_row(event.time, line(event.reason, _style(event)), line(_about(event)))
         return table
     if several := any(event.count > 1 for event in shown):
         table.add_column("", no_wrap=True, style="dim", justify="right")
@@ -93,8 +93,8 @@ def events(shown: Sequence[EventLine], width: int) -> RenderableType:
     table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
     for event in shown:
         count = [f"{event.count:,}×" if event.count > 1 else ""] if several else []
-        reason = _line(event.reason, _style(event))
-        table.add_row(event.time, *count, _line(_about(event)), reason, _line(event.message))
+        reason = line(event.reason, _style(event))
+        table.add_row(event.time, *count, line(_about(event)), reason, line(event.message))
     return table
 
 
@@ -106,7 +106,7 @@ def _style(event: EventLine) -> str:
     return "yellow" if event.type == "Warning" else ""
 
 
-def _line(text: str, style: str = "") -> Text:
+def line(text: str, style: str = "") -> Text:
     """Text that is cut in narrow terminals, before figures and times are."""
     return Text(escaped(text), style, no_wrap=True, overflow="ellipsis")
 

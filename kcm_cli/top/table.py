@@ -7,7 +7,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kcm_cli.machinery.quoting import escaped
 from kcm_cli.sandbox.status.state import SandboxState
 from kcm_cli.top import cluster
 from kcm_cli.top.figures import Row, View
@@ -153,7 +152,7 @@ def render(shown: Shown, look: Look, width: int, height: int) -> RenderableType:
         return Group(_summary(shown, width), _help())
     rows = chosen(shown.view.rows, look)
     fitting = rows[: max(1, height - _HEAD - bool(shown.unhealthy))]
-    below = _line(_below(len(rows) - len(fitting), look), "dim")
+    below = cluster.line(_below(len(rows) - len(fitting), look), "dim")
     return Group(_summary(shown, width), _rows(fitting, look, width), below)
 
 
@@ -188,18 +187,18 @@ def _summary(shown: Shown, width: int) -> RenderableType:
     up = "" if view.uptime_s is None else f", up {seconds(view.uptime_s)}"
     up += "" if shown.running is None else f", {shown.running} controllers run"
     cpu = f"{view.cpu:.2f} cores, {view.memory / 2**20:,.0f} MiB"
-    first = _line(f"{view.version or 'manager'} {role}{up}", "bold")
+    first = cluster.line(f"{view.version or 'manager'} {role}{up}", "bold")
     verbs = ", ".join(f"{_per_second(view.writes.get(verb, 0)) or '0'} {verb}" for verb in _WRITES)
     second = f"{cpu}; {view.requests:.1f} requests/s"
     second += f" ({verbs})" if width >= 90 else ""
     second += f", {view.errors:.1f} errors/s" if view.errors else ""
-    lines: list[RenderableType] = [first, _line(second)]
+    lines: list[RenderableType] = [first, cluster.line(second)]
     if held is not None:
         ago = f"renewed {seconds(held.renewed_s) or '0s'} ago" if held.renewed_s is not None else "held"
         text = held.problem or (f"{ago} by {held.holder}" if held.holder else "not held")
-        lines.append(_line(f"lease {text} ({held.name})", "yellow" if held.problem or not held.holder else ""))
+        lines.append(cluster.line(f"lease {text} ({held.name})", "yellow" if held.problem or not held.holder else ""))
     if unhealthy:
-        lines.append(_line(f"unhealthy: {', '.join(line.removeprefix('[-]') for line in unhealthy)}", "red"))
+        lines.append(cluster.line(f"unhealthy: {', '.join(line.removeprefix('[-]') for line in unhealthy)}", "red"))
     return Group(*lines)
 
 
@@ -208,20 +207,20 @@ def _rows(rows: Sequence[Row], look: Look, width: int) -> Table:
     table = Table(box=None, expand=False, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(_title("queue", "name", look))
     if width >= 150:
-        table.add_column(_line("controller"))
+        table.add_column(cluster.line("controller"))
     for column in columns:
         table.add_column(_title(column.title, column.name, look), justify="right", no_wrap=True)
     for row in rows:
-        controller = [_line(row.controller, "dim")] if width >= 150 else []
+        controller = [cluster.line(row.controller, "dim")] if width >= 150 else []
         style = "yellow" if row.retries else "bold" if row.waiting or row.rate else ""
-        table.add_row(_line(row.queue), *controller, *(column.text(row) for column in columns), style=style)
+        table.add_row(cluster.line(row.queue), *controller, *(column.text(row) for column in columns), style=style)
     return table
 
 
 def _title(text: str, name: str, look: Look) -> Text:
     marked = name == look.sort
     arrow = ("▲" if look.reverse != (name == "name") else "▼") if marked else ""
-    return _line(f"{text}{arrow}", "bold" if marked else "")
+    return cluster.line(f"{text}{arrow}", "bold" if marked else "")
 
 
 def _below(hidden: int, look: Look) -> str:
@@ -237,14 +236,10 @@ def _below(hidden: int, look: Look) -> str:
 def _help() -> Table:
     table = Table.grid(padding=(0, 2))
     for column in COLUMNS:
-        table.add_row(_line(column.title, "bold"), Text(column.about))
+        table.add_row(cluster.line(column.title, "bold"), Text(column.about))
     table.add_row(Text(), Text())
-    table.add_row(_line("keys", "bold"), Text(HELP))
+    table.add_row(cluster.line("keys", "bold"), Text(HELP))
     return table
-
-
-def _line(text: str, style: str = "") -> Text:
-    return Text(escaped(text), style, no_wrap=True, overflow="ellipsis")  # of a manager, a lease or an error
 
 
 def document(shown: Shown, look: Look) -> Mapping[str, object]:

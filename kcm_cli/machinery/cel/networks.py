@@ -14,7 +14,7 @@ from kcm_cli.machinery.addresses import Address, Network
 from kcm_cli.machinery.cel.overloads import Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.urls import Url, UrlError, parse, parse_request
+from kcm_cli.machinery.urls import Url, UrlError, is_request, parse, parse_request
 
 Methods = Mapping[str, Function]
 
@@ -186,18 +186,10 @@ def _canonical(text: str) -> Value:
 
 FUNCTIONS: Mapping[str, Function] = {
     "url": overloaded("url", ((str,), _url)),
-    "isURL": overloaded("isURL", ((str,), lambda text: _is_url(text))),
+    "isURL": overloaded("isURL", ((str,), is_request)),
     "ip": overloaded("ip", ((str,), _ip)),
     "isIP": overloaded("isIP", ((str,), _is_ip)),
     "ip.isCanonical": overloaded("ip.isCanonical", ((str,), _canonical)),
     "cidr": overloaded("cidr", ((str,), _cidr)),
     "isCIDR": overloaded("isCIDR", ((str,), _is_cidr)),
 }
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parse_request(text)
-    except UrlError:
-        return False
-    return True

@@ -64,11 +64,11 @@ def _of_lists(field: Field, original: Items, modified: Items, current: Items) ->
         return _of_scalars(field.name, original, modified, current)
     node = field.node.item or _FREE
     items: Items = list(_items(node, key, original, modified, current, retains="retainKeys" in field.strategy))
-    kept = {_text(one) for one in _keys(modified, key)}
-    gone = [one for one in _keys(original, key) if _text(one) not in kept]
+    kept = {codec.as_text(one) for one in _keys(modified, key)}
+    gone = [one for one in _keys(original, key) if codec.as_text(one) not in kept]
     removed: Items = [{DIRECTIVE: "delete", key: one} for one in gone]
-    if not (items or removed) and [_text(one) for one in _keys(current, key)] == [
-        _text(one) for one in _keys(modified, key)
+    if not (items or removed) and [codec.as_text(one) for one in _keys(current, key)] == [
+        codec.as_text(one) for one in _keys(modified, key)
     ]:
         return {}
     order: Items = [{key: one} for one in _keys(modified, key)]
@@ -83,7 +83,7 @@ def _items(node: Node, key: str, original: Items, modified: Items, current: Item
     for wanted in modified:
         if not isinstance(wanted, dict) or key not in wanted:
             continue
-        text = _text(wanted[key])
+        text = codec.as_text(wanted[key])
         place = text, seen[text]
         seen[text] += 1
         if place not in live:
@@ -98,22 +98,22 @@ def _by_key(items: Items, key: str) -> dict[tuple[str, int], Doc]:
     found: dict[tuple[str, int], Doc] = {}
     for item in items:
         if isinstance(item, dict) and key in item:
-            text = _text(item[key])
+            text = codec.as_text(item[key])
             found[text, seen[text]] = item
             seen[text] += 1
     return found
 
 
 def _of_scalars(name: str, original: Items, modified: Items, current: Items) -> Doc:
-    there, wanted = {_text(one) for one in current}, {_text(one) for one in modified}
-    added = [one for one in modified if _text(one) not in there]
-    removed = [one for one in original if _text(one) not in wanted]
+    there, wanted = {codec.as_text(one) for one in current}, {codec.as_text(one) for one in modified}
+    added = [one for one in modified if codec.as_text(one) not in there]
+    removed = [one for one in original if codec.as_text(one) not in wanted]
     patch: Doc = {}
     if added:
         patch[name] = added
     if removed:
         patch[f"{DELETE_FROM}/{name}"] = removed
-    if patch or [_text(one) for one in current] != [_text(one) for one in modified]:
+    if patch or [codec.as_text(one) for one in current] != [codec.as_text(one) for one in modified]:
         patch[f"{ELEMENT_ORDER}/{name}"] = list(modified)
     return patch
 
@@ -128,9 +128,5 @@ def _field(node: Node, name: str) -> Field:
     return Field(name, node.item if node.kind == "map" and node.item else _FREE)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else codec.encode_sorted(value).decode()
-
-
 def _same(left: object, right: object) -> bool:
-    return left == right and _text(left) == _text(right)
+    return left == right and codec.as_text(left) == codec.as_text(right)

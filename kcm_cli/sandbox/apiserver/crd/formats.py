@@ -10,7 +10,7 @@ from email.utils import parseaddr
 
 from kcm_cli.machinery.addresses import parse_cidr, parse_ip
 from kcm_cli.machinery.formats import is_base64, is_date
-from kcm_cli.machinery.urls import UrlError, parse_request
+from kcm_cli.machinery.urls import is_request
 
 Check = Callable[[str], bool]
 
@@ -35,14 +35,6 @@ _card = re.compile(
     re.ASCII,
 ).fullmatch
 _rgb_part = r"(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
-
-
-def _is_uri(text: str) -> bool:
-    try:
-        parse_request(text)
-    except UrlError:
-        return False
-    return True
 
 
 def _is_email(text: str) -> bool:
@@ -122,7 +114,7 @@ _ANY4 = rf"{_HEX}{{4}}"
 
 _FORMATS: dict[str, Check] = {
     "bsonobjectid": _matches(rf"{_HEX}{{24}}"),
-    "uri": _is_uri,
+    "uri": is_request,
     "email": _is_email,
     "hostname": _is_hostname,
     "ipv4": _is_ipv4,
