@@ -195,7 +195,6 @@ class ContainerExtendedResourceRequest(View, frozen=True, gc=False):
 
     container_name: str = ""
     resource_name: str = ""
-    request_name: str = ""
 
 
 class ExtendedResourceClaimStatus(View, frozen=True, gc=False):

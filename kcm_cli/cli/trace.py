@@ -143,7 +143,7 @@ async def _run(command: Command) -> int:
             sources.observer = Observer(client, clock, wanted, sources.history)
         if port is not None:
             sources.ring = Source(port)
-            await _ask(command, sources)
+            await _ask(sources)
         async with sources.observing(follow=command.follow or command.for_s > 0):
             if command.for_s:
                 await asyncio.sleep(command.for_s)
@@ -179,7 +179,7 @@ async def _connected(command: Command, clock: RealClock) -> AsyncIterator[tuple[
         yield None, None
 
 
-async def _ask(command: Command, sources: Sources) -> None:
+async def _ask(sources: Sources) -> None:
     """Read the manager. One that has no causes, as kube-controller-manager, is not needed where there is a cluster."""
     assert sources.ring is not None
     try:

@@ -76,8 +76,8 @@ class DaemonSetController:
         self._sets = context.cache(DAEMON_SETS)
         self._pods = context.cache(PODS)
         self._nodes = context.cache(NODES)
-        self._revisions = context.cache(CONTROLLER_REVISIONS)
-        self._history = RevisionHistory(self._client, self._executor, Revisions(self._client, self._revisions))
+        self._revisions = Revisions(self._client, context.cache(CONTROLLER_REVISIONS))
+        self._history = RevisionHistory(self._client, self._executor, self._revisions)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
 
@@ -193,7 +193,7 @@ class DaemonSetController:
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):
                 return failure.error
-        await self._history.prune(surplus(daemon_set, history.old, pods))
+        await self._revisions.delete(surplus(daemon_set, history.old, pods))
         return None
 
     async def _report(

@@ -55,21 +55,17 @@ class RevisionHistory:
         claimed = await self._refs.claim(daemon_set, selector, self._revisions.candidates(daemon_set))
         if claimed.error is not None:
             raise claimed.error
-        revisions = [await self._labelled(daemon_set, found) for found in claimed.members]
+        revisions = [await self._labelled(found) for found in claimed.members]
         found = rules.sort_out(daemon_set, revisions)
         if not found.current:
             current = await self._create(daemon_set, found)
         else:
-            current = await self._single(daemon_set, found, pods)
+            current = await self._single(found, pods)
             if current.revision < found.number:
                 await self._revisions.change(current, numbered(found.number))
         return History(rules.hash_of(current), found.old)
 
-    async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete surplus revisions."""
-        await self._revisions.delete(surplus)
-
-    async def _labelled(self, daemon_set: DaemonSet, revision: ControllerRevision) -> ControllerRevision:
+    async def _labelled(self, revision: ControllerRevision) -> ControllerRevision:
         """The revision with a hash label. Those of the first Kubernetes versions have none; their name serves as the
         hash."""
         if POD_HASH_LABEL in revision.labels:
@@ -96,7 +92,7 @@ class RevisionHistory:
         changes: dict[Path, Value] = {("status", "collisionCount"): count}
         await writes.send(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
 
-    async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
+    async def _single(self, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
         """The current revision. Of several, one is kept: the pods of the others get its hash, and the others are
         deleted. Upstream marks the pods of all revisions with it, so that old ones are never updated."""
         kept = rules.to_keep(found.current)

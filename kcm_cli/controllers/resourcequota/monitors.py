@@ -232,7 +232,7 @@ class Monitors:
 
     def _updated(self, kind: GroupResource, old: Object, new: Object) -> None:
         self._ledger.touch(kind, new)
-        if plan.frees(kind, old, new, self._context.clock.now()):
+        if plan.frees(old, new, self._context.clock.now()):
             self._released(kind, new.metadata)
 
     def _deleted(self, kind: GroupResource, obj: Object) -> None:

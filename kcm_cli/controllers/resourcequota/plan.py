@@ -152,7 +152,7 @@ def _readable(doc: Any) -> Any:
     return found
 
 
-def frees(kind: GroupResource, old: Object, new: Object, now: datetime) -> bool:
+def frees(old: Object, new: Object, now: datetime) -> bool:
     """Whether an update may reduce a usage, or move it to another quota: pods that have ended, got a deadline or were
     resized, Services of another type, claims of another size or class."""
     if isinstance(old, Pod) and isinstance(new, Pod):

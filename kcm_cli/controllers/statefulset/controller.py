@@ -96,8 +96,8 @@ class StatefulSetController:
         self._sets = context.cache(STATEFUL_SETS)
         self._pods = context.cache(PODS)
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
-        self._revisions = context.cache(CONTROLLER_REVISIONS)
-        self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))
+        self._revisions = Revisions(self._client, context.cache(CONTROLLER_REVISIONS))
+        self._history = History(self._executor, self._revisions)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._rejected = FailedPods(MAXIMUM_BACKOFF_S)
 
@@ -226,7 +226,7 @@ class StatefulSetController:
 
     async def _prune(self, snapshot: Snapshot, revisions: Sequence[ControllerRevision]) -> None:
         live = (snapshot.current.name, snapshot.update.name)
-        await self._history.prune(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
+        await self._revisions.delete(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
 
     def _measure(self, snapshot: Snapshot, planned: Replicas, now: datetime) -> None:
         if not self._counts_unavailable:

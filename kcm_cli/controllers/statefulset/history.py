@@ -6,8 +6,6 @@ revision.
 upstream: pkg/controller/history/controller_history.go
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet
@@ -16,7 +14,6 @@ from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.plan.revisions import Existing, Missing
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision
 from kcm_cli.engine.claiming import RefManager
-from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
@@ -33,8 +30,7 @@ class Found(msgspec.Struct, frozen=True):
 class History:
     """The revisions of all StatefulSets. upstream: realHistory."""
 
-    def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
-        self._client = client
+    def __init__(self, executor: Executor, revisions: Revisions) -> None:
         self._refs = RefManager(executor, STATEFUL_SETS, CONTROLLER_REVISIONS)
         self._revisions = revisions
 
@@ -58,10 +54,6 @@ class History:
                 await self._revisions.change(wanted.revision, numbered(wanted.number))
             return Found(Revision(wanted.revision.name, set_.spec.template), collisions)
         return await self._create(set_, wanted, collisions)
-
-    async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete surplus revisions."""
-        await self._revisions.delete(surplus)
 
     async def _create(self, set_: StatefulSet, missing: Missing, collisions: int) -> Found:
         first = collisions

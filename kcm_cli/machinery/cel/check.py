@@ -241,15 +241,15 @@ class Checker:
         joined: Type | None = None
         for index, element in enumerate(node.elements):
             kind = self._element(element, optional=index in node.optional)
-            joined = self._joined(element, joined, kind)
+            joined = self._joined(joined, kind)
         return list_of(self.bindings.fresh() if joined is None else joined)
 
     def _map(self, node: MapNode) -> Type:
         keys: Type | None = None
         values: Type | None = None
         for key, value, optional in node.entries:
-            keys = self._joined(key, keys, self.check(key))
-            values = self._joined(value, values, self._element(value, optional=optional))
+            keys = self._joined(keys, self.check(key))
+            values = self._joined(values, self._element(value, optional=optional))
         return map_of(keys or self.bindings.fresh(), values or self.bindings.fresh())
 
     def _element(self, node: Node, *, optional: bool) -> Type:
@@ -261,7 +261,7 @@ class Checker:
             self.mismatch(node.offset, optional_of(inner), inner)
         return inner
 
-    def _joined(self, node: Node, before: Type | None, kind: Type) -> Type:
+    def _joined(self, before: Type | None, kind: Type) -> Type:
         if before is None:
             return kind
         if self.bindings.accepts(before, kind):

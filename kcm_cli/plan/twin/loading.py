@@ -157,7 +157,7 @@ class _Rows:
                     "",
                     name,
                     uids.get(name, ""),
-                    _node(name, format_time(self._snapshot.taken_at)),
+                    _node(format_time(self._snapshot.taken_at)),
                 )
         for uid, (namespace, ref) in sorted(self._owners.items()):
             served = self._catalog.by_kind(ref.api_version, ref.kind)
@@ -253,7 +253,7 @@ def _device(device: Any) -> Any:
     return {**{key: value for key, value in device.items() if key != "basic"}, **device["basic"]}
 
 
-def _node(name: str, now: str) -> Doc:
+def _node(now: str) -> Doc:
     ready: Doc = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": now}
     status: Doc = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{**ready, "lastHeartbeatTime": now}]}
     return {"spec": {}, "status": status}

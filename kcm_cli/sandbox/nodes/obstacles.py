@@ -145,7 +145,9 @@ class Obstacles:
         if policy != "Always" and images.has(image):
             return None
         name = full_image(image)
-        rules = (text for pattern, text in self._failing.items() if _like(image, pattern) or _like(name, pattern))
+        rules = (
+            text for pattern, text in self._failing.items() if fnmatchcase(image, pattern) or fnmatchcase(name, pattern)
+        )
         error = failure or next(rules, None)
         if error is not None and policy == "Never":
             return Hold(NEVER_PULL, f'Container image "{image}" is not present with pull policy of Never')
@@ -193,7 +195,3 @@ def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator
 def _not_found(image: str) -> str:
     text = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
     return f"rpc error: code = NotFound desc = {text}"
-
-
-def _like(image: str, pattern: str) -> bool:
-    return fnmatchcase(image, pattern)

@@ -43,7 +43,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Placement:
     if changes.empty and daemon_set.spec.update_strategy.type == ROLLING_UPDATE:
         pods = roll(snapshot, now)
         why = dict.fromkeys((pod.uid for pod in pods.delete), "outdated template")
-    said = tuple(remarks(snapshot, changes))
+    said = tuple(remarks(changes))
     return Placement(_stages(snapshot, pods, why), tuple(changes.notices), said, tuple(changes.failed), changes.retry_s)
 
 

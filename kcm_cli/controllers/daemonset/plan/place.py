@@ -79,7 +79,7 @@ def reason(pod: Pod, fit: Fit | None) -> str:
     return "node has another one" if fit.keeps else "node should not run it"
 
 
-def remarks(snapshot: Snapshot, changes: Changes) -> Iterator[Remark]:
+def remarks(changes: Changes) -> Iterator[Remark]:
     """What upstream logs about pods that have ended, at verbosity 2."""
     for pod in changes.delete:
         fields = {"pod": kobj(pod), "node": pod.spec.node_name}

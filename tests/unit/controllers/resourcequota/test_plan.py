@@ -182,12 +182,12 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
     ],
 )  # fmt: skip
 def test_changes_that_release(old: Pod, new: Pod, expected: bool) -> None:
-    assert plan.frees(PODS_KIND, old, new, NOW) is expected
+    assert plan.frees(old, new, NOW) is expected
 
 
 def changed(resource: Resource[Any], old: dict[str, Any], new: dict[str, Any]) -> bool:
     one, other = (resource.decode(codec.encode({"metadata": {"name": "x"}, **doc})) for doc in (old, new))
-    return plan.frees(("", resource.plural), one, other, NOW)
+    return plan.frees(one, other, NOW)
 
 
 def test_services_release_usage_only_by_their_type() -> None:

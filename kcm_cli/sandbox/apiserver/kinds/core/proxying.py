@@ -29,7 +29,7 @@ _CONNECT_S, _HELD_S, _REFUSAL_S = 30.0, 3.0, 10.0
 _MOST_DIGITS = 18
 _PART, _WHOLE, _MOST_REFUSAL = 32 * 1024, 64 * 1024, 1 << 20
 """The most bytes that are copied at once, of an answer that is sent as a whole, and of a refusal to upgrade."""
-_SWITCHING, _NO_CONTENT, _NOT_MODIFIED, _ERRORS = 101, 204, 304, 400
+_NO_CONTENT, _NOT_MODIFIED, _ERRORS = 204, 304, 400
 _NOT_PASSED = frozenset((
     "authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-authenticate",
     "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
