@@ -65,6 +65,8 @@ class Informers:
             del self._informers[key]
             for task in self._running.pop(key, ()):
                 task.cancel()
+            if all(gvr != informer.resource.gvr for gvr, _ in self._informers):
+                self._object_errors.forget(informer.resource)
 
     async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
         """List the objects on the server, as the caches' user. For kinds that are rarely read, and not cached. Raises

@@ -109,6 +109,11 @@ class ObjectErrors:
         """A later version could be decoded, or the object has been deleted."""
         self._versions.pop((str(resource), key), None)
 
+    def forget(self, resource: Resource[Any]) -> None:
+        """Its objects are not followed any more."""
+        for place in [place for place in self._versions if place[0] == str(resource)]:
+            del self._versions[place]
+
     def listener_failed(self, resource: Resource[Any], key: str, error: Exception) -> None:
         """A listener raised for an object."""
         self._failed.labels(resource.plural).inc()

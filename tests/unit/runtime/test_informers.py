@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.api.core import NAMESPACES
-from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.api.core import NAMESPACES, NODES
+from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.runtime.informer import STALLED_S, Scope
 from kcm_cli.runtime.informers import SHOWN, Informers
+from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 from tests.kit.world import World
 
@@ -89,6 +90,20 @@ async def test_only_a_cache_of_metadata_ends_with_its_last_listener(world: World
     assert (added.count("two"), cache.store.get("two") is not None) == (0, whole)
     assert shared.all() == ([cache] if whole else [])
     await tasks.stop()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_objects_that_cannot_be_decoded_are_forgotten_with_their_cache(world: World, whole):
+    errors = ObjectErrors()
+    shared = Informers(world.client, world.clock, random.Random(1), object_errors=errors)
+    cache = shared.metadata(NAMESPACES)
+    listener = cache.listen()
+    if whole:
+        shared.get(NAMESPACES)
+    errors.undecodable(NAMESPACES, Undecodable(ObjectMeta("odd"), "no object"))
+    errors.undecodable(NODES, Undecodable(ObjectMeta("odd"), "no object"))
+    shared.release(cache, listener)
+    assert [f"core/v1/{kind} " in "".join(errors.warnings()) for kind in ("namespaces", "nodes")] == [whole, True]
 
 
 async def test_a_resync_delivers_every_object_again(world: World):
