@@ -80,7 +80,7 @@ from kcm_cli.runtime.wire import EventDecoder, _Pieces
 from kcm_cli.sandbox import kubeconfig as sandbox_kubeconfig
 from kcm_cli.sandbox import manifests
 from kcm_cli.sandbox.apiserver.admission.dynamic import calling, reviews
-from kcm_cli.sandbox.apiserver.apply.patches import Patches, read_configuration
+from kcm_cli.sandbox.apiserver.apply.patches import Configuration, Patches
 from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.crd import formats as crd_formats
 from kcm_cli.sandbox.apiserver.entry.audit_policy import policy_of
@@ -354,7 +354,7 @@ def _patch(media: str, mode: str, data: bytes) -> object:
 
 
 def _apply(data: bytes) -> object:
-    return read_configuration(data, "Warn", [])
+    return Configuration(data, "Warn").doc
 
 
 def _protobuf(data: bytes) -> object:

@@ -53,6 +53,8 @@ def estimate(
     """(cost of a call without its operands, size of its result); None for functions that cost 1."""
     if name in _COUNTED and target is not None:
         return _over_items(target, size_of), None
+    if name == "join" and target is not None:
+        return _join(target, args, size_of)
     if name in _WHOLE and args:
         return scaled(args[0].known[1], _WHOLE[name]), None
     for table, operand in ((_OF_TARGET, target), (_OF_ARGUMENT, args[0] if args else None)):
@@ -74,9 +76,13 @@ def _over_items(target: Operand, size_of: Callable[[Path], int | None]) -> int:
     item = target.type.params[0]
     each = 1
     if item.name in ("string", "bytes"):
-        most = size_of((*target.path, "@items")) if target.path else None
-        each = plus(1, scaled(MOST if most is None else most))
+        each = plus(1, scaled(_item_size(target, size_of)))
     return times(target.known[1], each)
+
+
+def _item_size(target: Operand, size_of: Callable[[Path], int | None]) -> int:
+    most = size_of((*target.path, "@items")) if target.path else None
+    return MOST if most is None else most
 
 
 def _same_size(operand: Operand, args: Sequence[Operand]) -> Estimate:
@@ -119,10 +125,14 @@ def _replaced(size: int, old: int, new: int, *, shrinks: bool) -> int:
     return size if shrinks else times(math.ceil(float(size) / float(old)), new)
 
 
-def _join(target: Operand, args: Sequence[Operand]) -> Estimate:
+def _join(target: Operand, args: Sequence[Operand], size_of: Callable[[Path], int | None]) -> Estimate:
     count, between = target.known, args[0].known if args else (0, 0)
-    most = plus(MOST if count[1] else 0, times(between[1], max(count[1] - 1, 0)))
-    return scaled(most), (0, most)
+    item = _item_size(target, size_of) if target.type.params else 0
+    size = (
+        times(between[0], max(count[0] - 1, 0)),
+        plus(times(count[1], item), times(between[1], max(count[1] - 1, 0))),
+    )
+    return scaled(size[1]), size
 
 
 def _to_bytes(operand: Operand, args: Sequence[Operand]) -> Estimate | None:
@@ -171,7 +181,6 @@ _OF_TARGET: _Table = {
     "contains": _contains,
     "split": _split,
     "replace": _replace,
-    "join": _join,
     "format": lambda operand, args: (scaled(operand.known[1]), None),
     "check": _fixed(350_000),
     "validate": lambda operand, args: (scaled(scaled(args[0].known[1]), _FORMAT_NAME * _REGEX), None),

@@ -5,6 +5,7 @@ upstream: apiserver pkg/endpoints/handlers/patch.go
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, cast
 
 from kcm_cli.machinery import codec
@@ -191,24 +192,41 @@ def _read(body: bytes, node: Node, prefix: str) -> tuple[object, list[str]]:
     return value, findings.strict
 
 
-def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
-    """The configuration in the body of an apply patch. Raises ApiError (400)."""
-    try:
-        value, repeated = _load(body)
-    except yaml_body.YamlError as error:
-        raise ApiError(400, "BadRequest", f"error decoding YAML: error converting YAML to JSON: {error}") from None
-    if value is None:
-        value = {}
-    if not isinstance(value, dict):
-        text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type map[string]interface {{}}"
-        while_decoding = f"error unmarshaling JSON: while decoding JSON: {text}"
-        raise ApiError(400, "BadRequest", f"error decoding YAML: {while_decoding}")
-    if repeated and mode != IGNORE:
+class Configuration:
+    """The body of an apply patch. It is read when it is applied."""
+
+    def __init__(self, body: bytes, mode: str) -> None:
+        self._body, self._mode = body, mode
+
+    @property
+    def doc(self) -> Doc:
+        """Raises ApiError (400)."""
+        return self._decoded[0]
+
+    def judge(self) -> list[str]:
+        """The texts for Warning headers, once the configuration is applied. Raises ApiError (400)."""
+        repeated = self._decoded[1]
+        if not repeated or self._mode == IGNORE:
+            return []
         problem = "error converting YAML to JSON: yaml: unmarshal errors:\n  " + "\n  ".join(repeated)
-        if mode == STRICT:
+        if self._mode == STRICT:
             raise ApiError(400, "BadRequest", f"error strict decoding YAML: {problem}")
-        warnings.append(problem)
-    return cast("Doc", settle_numbers(value))
+        return [problem]
+
+    @cached_property
+    def _decoded(self) -> tuple[Doc, list[str]]:
+        """The configuration, and what strict decoding finds."""
+        try:
+            value, repeated = _load(self._body)
+        except yaml_body.YamlError as error:
+            raise ApiError(400, "BadRequest", f"error decoding YAML: error converting YAML to JSON: {error}") from None
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type map[string]interface {{}}"
+            while_decoding = f"error unmarshaling JSON: while decoding JSON: {text}"
+            raise ApiError(400, "BadRequest", f"error decoding YAML: {while_decoding}")
+        return cast("Doc", settle_numbers(value)), repeated
 
 
 def _load(body: bytes) -> tuple[object, list[str]]:

@@ -11,9 +11,10 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
-from kcm_cli.sandbox.apiserver.apply.patches import read_configuration
+from kcm_cli.sandbox.apiserver.apply.patches import Configuration
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.apply.serverside import check_kind
+from kcm_cli.sandbox.apiserver.apply.serverside import check_kind, described
+from kcm_cli.sandbox.apiserver.apply.tracking import without_managed
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, internal, invalid_kind, not_found, precondition
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -88,15 +89,20 @@ class Scaling:
 
     async def _apply(self, call: Call) -> Response:
         core, options = self._core, write_options("PatchOptions", call.request, call.query, apply=True)
-        applied = read_configuration(call.request.body, options.validation, call.warnings)
+        configuration = Configuration(call.request.body, options.validation)
+        before = list(call.warnings)
 
         def make(current: Tree) -> Tree:
+            applied = configuration.doc
             if call.resource.custom:
                 check_kind(applied, _SCALE.api_version, _SCALE.kind)
-                raise _unapplicable(call, current)
+                _check_managed(current)
             now = core.clock.now()
             wanted = Applied(applied, options.manager, options.force)
             scale: Tree = core.patching.apply(_SCALES, SCALE, current, wanted, now)
+            if call.resource.custom and without_managed(scale) != without_managed(current):
+                raise ApiError(500, "", f"failed to convert new object ({described(applied)}) {_NO_CUSTOM_APPLY}")
+            call.warnings[:] = before + configuration.judge()
             return self._same(call, scale)
 
         return await self._write(call, options, make)
@@ -171,12 +177,11 @@ def _check_uid(call: Call, uid: str | None, known: str) -> None:
         raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, precondition("UID", uid, known))
 
 
-def _unapplicable(call: Call, live: Tree) -> ApiError:
-    """Scales of custom objects cannot be applied. The error depends on whether their replicas have a manager."""
-    if live["metadata"].get("managedFields"):
-        return ApiError(500, "", f"failed to convert new object (/{call.name}; {_KIND}) {_NO_CUSTOM_APPLY}")
-    start = "failed to create manager for existing fields"
-    return ApiError(500, "", f"{start}: failed to convert live object (/; {_KIND}) {_NO_CUSTOM_APPLY}")
+def _check_managed(live: Tree) -> None:
+    """Applying the Scale of a custom object requires that its replicas have a manager. Raises ApiError."""
+    if not live["metadata"].get("managedFields"):
+        start = "failed to create manager for existing fields"
+        raise ApiError(500, "", f"{start}: failed to convert live object (/; {_KIND}) {_NO_CUSTOM_APPLY}")
 
 
 def _copy(doc: Tree) -> Tree:

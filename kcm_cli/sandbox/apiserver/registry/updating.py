@@ -15,7 +15,7 @@ from kcm_cli.machinery.meta import object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.apply.patches import read_configuration
+from kcm_cli.sandbox.apiserver.apply.patches import Configuration
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.apply.tracking import settle_times
 from kcm_cli.sandbox.apiserver.errors import (
@@ -124,13 +124,14 @@ class Updater:
     async def _apply(self, call: Call) -> Response:
         options = write_options("PatchOptions", call.request, call.query, apply=True)
         core, resource = self._core, call.resource
-        applied = read_configuration(call.request.body, options.validation, call.warnings)
-
-        wanted = Applied(applied, options.manager, options.force)
+        configuration = Configuration(call.request.body, options.validation)
+        before = list(call.warnings)
 
         def produce(current: Stored | None) -> Tree:
             live = None if current is None else self._live(call, current.copy())
+            wanted = Applied(configuration.doc, options.manager, options.force)
             doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, core.clock.now())
+            call.warnings[:] = before + configuration.judge()
             self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
@@ -140,6 +141,7 @@ class Updater:
 
         def stated(current: Stored | None) -> Tree:
             live = None if current is None else self._live(call, current.copy())
+            wanted = Applied(configuration.doc, options.manager, options.force)
             return core.patching.stated_by_apply(resource, call.subresource, live, wanted, core.clock.now())
 
         creates = not call.subresource or self._creates(call)

@@ -83,8 +83,9 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Open(msgspec.Struct):
-    """A list or map that has not ended. ``key``: that of a map's next value; ``line``: the key's; ``merges``: the key
-    is ``<<``; ``refused``: it cannot be a key; ``is_key``: this list or map is itself in the place of a key."""
+    """A list or map that has not ended. ``key``: that of a map's next value; ``line``: the key's; ``bare``: it is no
+    string; ``merges``: it is ``<<``; ``refused``: it cannot be a key; ``is_key``: this list or map is itself in the
+    place of a key."""
 
     value: dict[str, object] | list[object]
     anchor: str | None
@@ -92,6 +93,7 @@ class _Open(msgspec.Struct):
     depth: int = 1
     key: str | None = None
     line: int = 0
+    bare: bool = False
     merges: bool = False
     refused: bool = False
     is_key: bool = False
@@ -186,6 +188,7 @@ class _Builder(msgspec.Struct):
             raise YamlError(f"yaml: invalid map key: {_go(value)}")
         frame, text = self._open[-1], key_text(value)
         frame.key, frame.line, frame.merges, frame.refused = text or "", line, False, text is None
+        frame.bare = not isinstance(value, str)
         frame.size += 1
 
     def _add(self, part: _Part, line: int) -> None:
@@ -204,7 +207,8 @@ class _Builder(msgspec.Struct):
             raise YamlError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go(part.value)}")
         for name, item in _merged(part.value) if frame.merges else ((key, part.value),):
             if name in frame.value:
-                self.repeated.append(f"line {frame.line + 1}: key {quote(name)} already set in map")
+                shown = name if frame.bare else quote(name)
+                self.repeated.append(f"line {frame.line + 1}: key {shown} already set in map")
             frame.value[name] = item
 
     def _keep(self, anchor: str | None, part: _Part) -> None:

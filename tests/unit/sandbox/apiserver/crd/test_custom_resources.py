@@ -654,11 +654,27 @@ async def test_a_scale_shares_the_owners_of_its_custom_object(api: Api) -> None:
     }
     refused = await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": -3}}, headers=MERGE, status=422)
     assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.size", ".spec.size"]
-    body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 4}}
-    refused = await api.json(
-        "PATCH", f"{THINGS}/a/scale", body, headers=APPLY, query={"fieldManager": "three"}, status=500
-    )
-    assert refused["message"].startswith("failed to convert new object (/a; autoscaling/v1, Kind=Scale)")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "force", "status", "message"),
+    [
+        (4, False, 409, 'Apply failed with 1 conflict: conflict with "two" with subresource "scale" using '),
+        (4, True, 500, "failed to convert new object (/a; autoscaling/v1, Kind=Scale)"),
+        (3, False, 200, ""),
+    ],
+)
+async def test_an_applied_scale_cannot_change_a_custom_object(
+    api: Api, replicas: int, force: bool, status: int, message: str
+) -> None:
+    await define(api, definition(version(subresources=SCALE)))
+    await api.json("POST", THINGS, thing(), status=201)
+    patch = {"spec": {"replicas": 3}}
+    await api.json("PATCH", f"{THINGS}/a/scale", patch, headers=MERGE, query={"fieldManager": "two"})
+    body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": replicas}}
+    query = {"fieldManager": "three", "force": str(force).lower()}
+    answer = await api.json("PATCH", f"{THINGS}/a/scale", body, headers=APPLY, query=query, status=status)
+    assert answer.get("message", "").startswith(message)
 
 
 async def test_patches_whose_result_is_invalid(api: Api) -> None:

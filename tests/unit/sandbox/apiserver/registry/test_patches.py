@@ -140,12 +140,20 @@ async def test_an_apply_to_a_part_creates_nothing(api: Api, path: str) -> None:
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "none"}}
     query = {"fieldManager": "m"}
     await api.json("PATCH", f"{DEPLOYMENTS}/none{path}", body, status=404, headers=APPLY, query=query)
+    await api.json("PATCH", f"{DEPLOYMENTS}/none{path}", b"{a: [", status=404, headers=APPLY, query=query)
 
 
 async def test_repeated_keys_of_an_apply_are_reported_by_line(api: Api) -> None:
     body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b, a: c}\n"
     answer = await api.call("PATCH", CONFIG_MAPS + "/c", body, headers=APPLY, query={"fieldManager": "m"})
     assert answer.headers["warning"] == '299 - "line 4: key \\"a\\" already set in map"'
+    unknown = body + b"foo: 1\n"
+    query = {"fieldManager": "m", "fieldValidation": "Strict"}
+    refused = await api.json("PATCH", CONFIG_MAPS + "/c", unknown, headers=APPLY, query=query, status=500)
+    assert refused["message"].endswith(".foo: field not declared in schema")
+    answer = await api.call("PATCH", CONFIG_MAPS + "/c", unknown, headers=APPLY, query={"fieldManager": "m"})
+    assert answer.status == 500
+    assert "warning" not in answer.headers
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ def test_repeated_keys_are_noted_where_they_are() -> None:
         {"a": [2], "b": {"c": 2}},
         ['line 3: key "c" already set in map', 'line 4: key "a" already set in map'],
     )
+    repeated = yaml_body.load(b"1: a\n1: b\nno: a\nno: b\n")[1]
+    assert repeated == ["line 2: key 1 already set in map", "line 4: key false already set in map"]
 
 
 values = st.recursive(
