@@ -79,7 +79,8 @@ async def _refresh(
             region.draw(sandbox(now[0], now[1], now[2].width, now[2].height - 1))
             shown = now
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), REFRESH_S)
+            async with asyncio.timeout(REFRESH_S):
+                await stop.wait()
     region.close()
 
 

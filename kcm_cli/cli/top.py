@@ -151,7 +151,8 @@ async def _follow(command: Command, source: Source, before: Reading, now: Readin
                 region.draw(table.render(_shown(before, now), look, width, height - 1))
                 changed.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), command.interval_s)
+                    async with asyncio.timeout(command.interval_s):
+                        await changed.wait()
                     continue  # a key: the same figures are drawn anew
                 if not look.paused:
                     before, now = await _next(source, before, now, look)

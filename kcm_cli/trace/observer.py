@@ -135,7 +135,8 @@ class Observer:
     async def _await(self, part: _Part, informer: Informer[Any]) -> None:
         """Tell of a kind that is not listed, and take that back when it is."""
         try:
-            await asyncio.wait_for(informer.synced.wait(), _SYNC_S)
+            async with asyncio.timeout(_SYNC_S):
+                await informer.synced.wait()
         except TimeoutError:
             trouble = informer.trouble()
             self.gaps[part.resource.plural] = trouble.why if trouble is not None else "it is not listed yet"

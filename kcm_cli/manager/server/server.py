@@ -147,7 +147,8 @@ class Server:
         loop.add_reader(sock, self._wanted.set)
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), LOAD_S)
+                async with asyncio.timeout(LOAD_S):
+                    await self._wanted.wait()
         finally:
             loop.remove_reader(sock)
 

@@ -497,6 +497,25 @@ async def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, ca
         assert await shown() == "renewed"
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_server_that_is_cancelled_as_its_first_client_comes_ends(turns: int) -> None:
+    config = ServerConfig(
+        serving=ServingConfig(bind_address="127.0.0.1", port=free_port()),
+        authentication=AuthenticationConfig(skip_lookup=True),
+        authorization=AuthorizationConfig(),
+    )
+    server = Server(config, Mux, AuthMetrics.register(Registry()), LoopClock())
+    task = asyncio.create_task(server.serve(Delegates(), random.Random(1)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    server._wanted.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
+
+
 async def test_old_tls_versions_are_refused() -> None:
     async with serving(ServingConfig(min_version="VersionTLS13")) as server:
         context = insecure()
