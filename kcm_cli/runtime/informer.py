@@ -555,12 +555,12 @@ class Informer(Generic[T]):
         self, query: tuple[tuple[str, str], ...], timeout_s: int, opened: Callable[[], None] = lambda: None
     ) -> AsyncGenerator[_Event[T], None]:
         """The events of one watch, until the server ends it. Yields to the loop after PAGE events, and when a turn
-        is over.
+        is over; not where the server is in the same process and makes them: it does, and knows how late they are.
 
         opened: called when the server has accepted the watch.
         """
         scope = self.scope
-        count, turns = 0, Turns.of_loop()
+        count, turns, paced = 0, Turns.of_loop(), self._client.local
         async with self._client.watch(
             self.resource,
             scope.namespace,
@@ -583,7 +583,7 @@ class Informer(Generic[T]):
                     for event in decoder.feed(chunk):
                         yield event
                         count += 1
-                        if count % PAGE == 0 or turns.is_over():
+                        if not paced and (count % PAGE == 0 or turns.is_over()):
                             await turns.next()
             finally:
                 self._opened_at = float("inf")

@@ -31,7 +31,8 @@ class Turns:
 
     virtual: whether the loop's time is. Then a turn takes none, and is never over: runs replay exactly.
 
-    Who waits goes on in the order of waiting, in each turn as many as together take about TURN_S.
+    Who waits goes on in the order of waiting, in each turn as many as together take about TURN_S. Each has PART_S, also
+    the last of a turn: with thousands who wait, a cache that handled one event and waited again never caught up.
     """
 
     def __init__(self, *, virtual: bool) -> None:
@@ -42,6 +43,8 @@ class Turns:
         self._admitted = 1
         self._started: float | None = None
         """When those who were admitted last began to go on."""
+        self._own_until = 0.0
+        """Until when the one who went on last has its part."""
 
     @classmethod
     def of_loop(cls) -> "Turns":
@@ -53,8 +56,11 @@ class Turns:
         return found
 
     def is_over(self) -> bool:
-        """Whether this turn has taken TURN_S since it was first asked about."""
-        return not self.virtual and time.perf_counter() - self._began() > TURN_S
+        """Whether this turn has taken TURN_S since it was first asked about, and who has waited for it PART_S."""
+        if self.virtual:
+            return False
+        now = time.perf_counter()
+        return now - self._began() > TURN_S and now > self._own_until
 
     async def next(self) -> None:
         """Wait for a later turn."""
@@ -66,6 +72,7 @@ class Turns:
         self._waiting.append(waiter)
         await waiter
         self._began()
+        self._own_until = time.perf_counter() + PART_S
 
     async def pause(self) -> None:
         """Return in this turn, or in a later one if this one is over or others wait already."""

@@ -137,6 +137,30 @@ async def test_one_who_waits_has_as_much_of_a_turn_as_many(monkeypatch: pytest.M
     assert others.passes < 40
 
 
+@pytest.mark.real_time
+async def test_the_last_one_of_a_turn_that_is_used_up_has_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns, made = Turns.of_loop(), list[int]()
+
+    async def long() -> None:
+        nonlocal now
+        await turns.next()
+        now += 2 * TURN_S
+
+    async def steps() -> None:
+        nonlocal now
+        await turns.next()
+        made.append(0)
+        while not turns.is_over():
+            now += PART_S / 8
+            made[-1] += 1
+
+    short = [turns.next() for _ in range(20)]  # so that a turn admits several
+    await asyncio.gather(*short, long(), steps(), *(turns.next() for _ in range(20)))
+    assert made[0] in (8, 9), "of 8, as sums of floats go"
+
+
 async def test_virtual_time_has_no_turns() -> None:
     turns = Turns.of_loop()
     turns.is_over()

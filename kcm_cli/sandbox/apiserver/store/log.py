@@ -33,6 +33,11 @@ class EventLog:
         """The position after the latest event."""
         return self._cut + len(self._events)
 
+    def keeps(self, count: int) -> bool:
+        """Whether so many of the latest events are far from being dropped: at most a fourth of those that fit."""
+        fit = min(self._keep, self._most * len(self._events) // max(1, self._size))
+        return count * 4 <= fit
+
     def append(self, event: Event) -> None:
         """Add an event and wake the watchers."""
         self._events.append(event)
@@ -143,6 +148,11 @@ class Watcher:
             return any(event.revision <= self._until for event in self._log.read(self._position, 1))
         except Compacted:
             return True  # take raises it
+
+    @property
+    def late(self) -> bool:
+        """Whether there are so many unread events (of any namespace) that some may soon be dropped."""
+        return not self._log.keeps(self._log.end - self._position)
 
     @property
     def held(self) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.store import Watcher
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.api import CONFIG_MAPS, Api, started
 
@@ -77,6 +78,28 @@ async def test_initial_events_are_sent_in_turns_beside_which_objects_change(
     assert [event["object"]["metadata"]["resourceVersion"] for event in events[:3]] == before
     assert events[3]["object"]["metadata"]["resourceVersion"] == before[-1]
     assert shown[4:] == [("ADDED", "d"), ("DELETED", "c"), ("MODIFIED", "b")]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_watch_that_is_late_waits_behind_nobody(
+    api: Api, monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    waits: list[None] = []
+
+    async def pause(turns: Turns) -> None:
+        waits.append(None)
+
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    monkeypatch.setattr(Watcher, "late", late)
+    before = await api.config_map("first")
+    for name in "abc":
+        await api.config_map(name)
+    monkeypatch.setattr(Turns, "pause", pause)
+    watch = await api.watch(CONFIG_MAPS, resourceVersion=before["metadata"]["resourceVersion"])
+    await asyncio.sleep(1)
+    await watch.end()
+    assert watch.seen() == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert len(waits) == (1 if late else 4), "once as a request"
 
 
 async def test_events_in_protobuf_are_sent_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

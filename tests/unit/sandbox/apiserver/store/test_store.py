@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.store import (
     SqliteJournal,
     Store,
 )
-from kcm_cli.sandbox.apiserver.store.log import EventLog
+from kcm_cli.sandbox.apiserver.store.log import EventLog, Watcher
 from kcm_cli.sandbox.apiserver.store.stored import Event, Recent, Stored
 
 PODS = GVR("", "v1", "pods")
@@ -235,6 +235,19 @@ def test_the_history_of_large_objects_is_short() -> None:
     with pytest.raises(Compacted):
         log.since(log.floor - 1)
     assert [event.revision for event in log.since(log.floor)] == list(range(log.floor + 1, 42))
+
+
+@pytest.mark.parametrize(("size", "unread"), [(1 << 20, 25), (4000, 10)])
+def test_a_watcher_is_late_when_a_fourth_of_what_fits_is_unread(size: int, unread: int) -> None:
+    log = EventLog(100, 1, size=size)
+    watcher, late = Watcher(log, "", 0), list[int]()
+    for revision in range(2, 32):
+        log.append(Event("MODIFIED", Stored("", "n", revision, b"x" * 100, Recent(1)), None))
+        if watcher.late:
+            late.append(revision - 1)
+    assert late == [*range(unread + 1, 31)]
+    watcher.take(20)
+    assert not watcher.late
 
 
 def test_a_forgotten_resource_starts_again_and_knows_no_history() -> None:
