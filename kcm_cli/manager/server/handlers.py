@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.exposition import CONTENT_TYPE
-from kcm_cli.component.zpages import REFUSED, Page
+from kcm_cli.component.zpages import MAX_ACCEPT, REFUSED, Page
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
@@ -86,8 +86,8 @@ def metrics(registry: Registry, start_time_s: float) -> Handler:
 
 
 def accepts_gzip(accepted: str) -> bool:
-    """Whether a client accepts gzip, by its Accept-Encoding."""
-    for clause in accepted.split(","):
+    """Whether a client accepts gzip, by its Accept-Encoding, which is read up to ``MAX_ACCEPT``."""
+    for clause in accepted[:MAX_ACCEPT].split(","):
         coding, *parameters = (part.strip().lower().replace(" ", "") for part in clause.split(";"))
         if coding == "gzip":
             return not any(re.fullmatch(r"q=0(\.0*)?", parameter) for parameter in parameters)

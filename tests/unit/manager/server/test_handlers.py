@@ -39,6 +39,8 @@ def test_debug_pages_of_controllers_forbid_content_sniffing() -> None:
         ("identity", False),
         ("gzip;q=0", False),
         ("gzip; q=0.000, identity", False),
+        pytest.param(f"{'br,' * 1000}gzip", True, id="long"),
+        pytest.param(f"{'br,' * 1400}gzip", False, id="too long"),
     ],
 )
 def test_metrics_are_compressed_if_accepted(accepted: str, answer: bool) -> None:
