@@ -188,7 +188,7 @@ class OpenApi:
 
     def _load(self) -> None:
         if not self._definitions:
-            self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
+            self._facts = _facts()
             declared = self._builtin.published
             lists = {
                 f"{name}List": _custom_list(one) for one in self._catalog if (name := self._name_of(one)) in declared
@@ -217,6 +217,16 @@ class OpenApi:
             own = {name: known[name] for name in ("apiVersion", "kind", "metadata")}
             schema = {**(schema or {}), "properties": {**properties, **own}}
         return schema if schema is None else {**schema, **_selectable(served)}
+
+
+def _facts() -> dict[str, dict[str, Doc]]:
+    """What else is known of the fields of definitions, by the names of both."""
+    facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
+    for name, texts in codec.decode(read_data("enums"), dict[str, dict[str, str]]).items():
+        fields = facts.setdefault(name, {})
+        for field, text in texts.items():
+            fields[field] = {**fields.get(field, {}), v3.EXPLAINED: text}
+    return facts
 
 
 def custom_name(served: Served) -> str:

@@ -105,6 +105,10 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(item)
 
 
+EXPLAINED = "explained"
+"""The fact that ends the description of a field: what each value means."""
+
+
 def detailed(definition: Doc, facts: Mapping[str, Doc], but: str = "") -> Doc:
     """A definition with the facts about its fields, without those named ``but``. Shares all other values."""
     if not facts:
@@ -115,7 +119,9 @@ def detailed(definition: Doc, facts: Mapping[str, Doc], but: str = "") -> Doc:
 
 
 def _with(schema: Doc, facts: Doc, but: str) -> Doc:
-    own = {key: fact for key, fact in facts.items() if key not in (*_BELOW, but)}
+    own = {key: fact for key, fact in facts.items() if key not in (*_BELOW, but, EXPLAINED)}
+    if EXPLAINED in facts:
+        own["description"] = f"{schema.get('description', '')}{facts[EXPLAINED]}"
     below = {key: _with(cast("Doc", schema[key]), cast("Doc", facts[key]), but) for key in _BELOW if key in facts}
     return {**schema, **own, **below}
 

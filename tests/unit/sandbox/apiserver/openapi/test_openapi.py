@@ -153,6 +153,10 @@ def test_enumerations_and_defaults_of_fields(openapi):
     assert protocol["enum"] == ["SCTP", "TCP", "UDP"] and "default" not in protocol
     modes = v2["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
     assert modes["items"]["enum"] == claim["accessModes"]["items"]["enum"]
+    explained = '\n\nPossible enum values:\n - `"SCTP"` is the SCTP protocol.\n - `"TCP"` is the TCP protocol.\n'
+    for shown in (port["protocol"]["description"], protocol["description"]):
+        assert shown.startswith("Protocol for port.")
+        assert shown.endswith(explained + ' - `"UDP"` is the UDP protocol.')
 
 
 def test_operations_of_discovery_and_of_namespaces(openapi):
