@@ -172,24 +172,28 @@ def container_id(uid: str, name: str, run: int) -> str:
 
 
 def full_image(image: str) -> str:
-    """Return the full image name, as a container runtime stores it."""
-    head, slash, _ = image.partition("/")
-    if not slash:
-        image = f"docker.io/library/{image}"
-    elif "." not in head and ":" not in head and head != "localhost":
-        image = f"docker.io/{image}"
-    has_tag = ":" in image.rpartition("/")[2] or "@" in image
-    return image if has_tag else f"{image}:latest"
+    """Return the full image name, as a container runtime stores it: with its registry, and with a digest or a tag."""
+    name, _, digest = image.partition("@")
+    registry, slash, repository = name.partition("/")
+    if not slash or not (set(registry) & set(".:") or registry == "localhost"):
+        registry, repository = _REGISTRY, name
+    if registry in (_REGISTRY, f"index.{_REGISTRY}"):
+        registry, repository = _REGISTRY, repository if "/" in repository else f"library/{repository}"
+    folder, slash, last = repository.rpartition("/")
+    title, _, tag = last.partition(":")
+    version = f"@{digest}" if digest else f":{tag or 'latest'}"
+    return f"{registry}/{folder}{slash}{title}{version}"
+
+
+_REGISTRY = "docker.io"
 
 
 @remembered(1024)
 def image_id(image: str) -> str:
-    """Return an image's name with its digest."""
-    repository = image.partition("@")[0]
-    last = repository.rpartition("/")[2]
-    if ":" in last:
-        repository = repository[: repository.rindex(":")]
-    return f"{repository}@sha256:{sha256(image.encode()).hexdigest()}"
+    """Return a full image name with its digest."""
+    if "@" in image:
+        return image
+    return f"{image[: image.rindex(':')]}@sha256:{sha256(image.encode()).hexdigest()}"
 
 
 def _resources(spec: SimulatedContainer) -> Doc:

@@ -57,4 +57,4 @@ class Images:
     def docs(self) -> list[Doc]:
         """Return the images for the node's status, the largest first."""
         largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_REPORTED]
-        return [{"names": [image_id(name), name], "sizeBytes": size} for name, size in largest]
+        return [{"names": list(dict.fromkeys((image_id(name), name))), "sizeBytes": size} for name, size in largest]
