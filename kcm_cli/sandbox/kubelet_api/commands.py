@@ -11,18 +11,19 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.kubelet_api.objects import Issue, StoredObjects
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, shown_since
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
-from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
+from kcm_cli.sandbox.nodes.script import Beginning, Program, made_at_start, own_folders, program_of
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.views import SimulatedContainer, containers_of
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, containers_of
 
-_MOST_PODS, _MOST_COMMANDS = 64, 64
+_MOST_PODS, _MOST_COMMANDS, _MOST_BEGINNINGS = 64, 64, 256
 _MOST_OF_POD, _MOST = 4 << 20, 32 << 20
 """The limits for names and content of files that commands have written, in a pod and in all, in characters. Of a pod
 with more only the names are kept, and the result of a command that writes still more names is unknown. In all, the pods
@@ -67,6 +68,8 @@ class Commands:
         """The files that commands have written and removed, by uid of the pod, the last one at the end."""
         self._sizes: dict[str, int] = {}
         """Their characters."""
+        self._beginnings: OrderedDict[str, Beginning] = OrderedDict()
+        """What there was when runs began, by the IDs of their containers; of the runs that were looked at last."""
 
     @property
     def written(self) -> Mapping[str, Left]:
@@ -83,20 +86,40 @@ class Commands:
     ) -> tuple[Program, EmptyDirs]:
         """A container's program, and the emptyDirs when it starts. After a restart they have the files of the first
         run."""
-        program = program_of(container, pod.view, self.objects, made=made)
+        began = self.began(pod, run)
+        program = program_of(container, pod.view, self.objects, made=made, began=began)
         if run is None or run.number == 1 or not program.own:
             return program, made
-        known = program.outcome(made.known(program.own), self.at_start(pod, container, program, made))
+        known = program.outcome(made.known(program.own), self.at_start(pod, container, program, made, run))
         if known is None:
             return program, made
         made = made.after(program.own, known.files, known.gone)
-        return program_of(container, pod.view, self.objects, made=made), made
+        return program_of(container, pod.view, self.objects, made=made, began=began), made
+
+    def began(self, pod: Pod, run: Run | None) -> Beginning | None:
+        """What there was when a run began; None if that is not known."""
+        if run is None or not run.id:
+            return None
+        found = self._beginnings.get(run.id)
+        if found is None:
+            version = shown_since(self._store, pod, run)
+            if version is None:
+                return None
+            view = codec.decode(version.data, SimulatedPod)
+            found = self._beginnings[run.id] = Beginning(view, self.objects.at(version.revision))
+            if len(self._beginnings) > _MOST_BEGINNINGS:
+                self._beginnings.popitem(last=False)
+        return found
 
     def at_start(
-        self, pod: Pod, container: SimulatedContainer, program: Program, made: EmptyDirs
+        self, pod: Pod, container: SimulatedContainer, program: Program, made: EmptyDirs, run: Run | None
     ) -> dict[str, str | None]:
-        """The files when a container starts, with those of its hook."""
-        return {**made.seen_by(program.own), **made_at_start(container, pod.view, self.objects, made)}
+        """The files when a run of a container starts, with those of its hook."""
+        return {**made.seen_by(program.own), **self._of_hook(pod, container, made, run)}
+
+    def _of_hook(self, pod: Pod, container: SimulatedContainer, made: EmptyDirs, run: Run | None) -> Files:
+        began = self.began(pod, run) or Beginning(pod.view, self.objects)
+        return made_at_start(container, began.pod, began.objects, made)
 
     def made_before(self, pod: Pod, name: str) -> EmptyDirs:
         """The emptyDirs when a container starts."""
@@ -119,11 +142,15 @@ class Commands:
                 continue
             program, found = self.program_of_run(pod, container, run, found)
             passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
-            known = program.outcome(found.known(program.own), self.at_start(pod, container, program, found), passed_s)
+            there = self.at_start(pod, container, program, found, run)
+            known = program.outcome(found.known(program.own), there, passed_s)
+            folders = _folders(program, container, run) if mine else program.own
             if known is not None:
-                found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
+                found.put(folders, known.files, known.gone)
                 known_all = known_all or mine
-            elif program.words or container in pod.view.spec.init_containers:
+                continue
+            found.put(folders, self._of_hook(pod, container, found, run))
+            if program.words or container in pod.view.spec.init_containers:
                 found.doubt(program.own)
         return found, known_all
 
@@ -152,8 +179,9 @@ class Commands:
         made, whole = self._made(pod, containers_of(pod.view), container.name)
         for mounted, files, gone in self._written.get(pod.view.uid, ()):
             made.put(mounted, files, gone)
-        program = program_of(container, pod.view, self.objects, _NOTHING, self.made_before(pod, container.name))
         run = pod.run(container.name, previous=False)
+        before = self.made_before(pod, container.name)
+        program = program_of(container, pod.view, self.objects, _NOTHING, before, self.began(pod, run))
         folders = _folders(program, container, run)
         scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))
         there = There(made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent)

@@ -11,7 +11,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.nodes.environment import MASTER, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import decoded, texts
@@ -29,11 +29,17 @@ _RENEWED_AFTER = 0.8
 class StoredObjects:
     """``volumes.Objects`` of a store. A token is replaced after four fifths of its lifetime."""
 
-    def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
+    def __init__(self, store: Store, clock: Clock, issue: Issue, at: int | None = None) -> None:
+        """``at``: the objects at this revision, or since when their history is kept (None: now)."""
         self._store = store
         self._clock = clock
         self._issue = issue
+        self._at = at
         self._tokens: OrderedDict[tuple[str, str, int], tuple[bytes, float]] = OrderedDict()
+
+    def at(self, revision: int) -> "StoredObjects":
+        """The objects at a revision."""
+        return StoredObjects(self._store, self._clock, self._issue, revision)
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
         found = self._get(_CONFIG_MAPS, namespace, name)
@@ -50,10 +56,11 @@ class StoredObjects:
         return status.get("allocatable") or {}
 
     def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
-        master = self._store.get(SERVICES.gvr, *MASTER)
+        master = self._stored(SERVICES.gvr, *MASTER)
         found = [] if master is None else [master]
         if links:
-            found += self._store.list(SERVICES.gvr, namespace)
+            at = None if self._at is None else self._store.kept(SERVICES.gvr, self._at)
+            found += self._store.list(SERVICES.gvr, namespace, at=at)
         return of_services(of_service(codec.decode(each.data, Service)) for each in found)
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
@@ -78,5 +85,10 @@ class StoredObjects:
         return token
 
     def _get(self, gvr: GVR, namespace: str, name: str) -> Tree | None:
-        stored = self._store.get(gvr, namespace, name)
+        stored = self._stored(gvr, namespace, name)
         return None if stored is None else stored.doc
+
+    def _stored(self, gvr: GVR, namespace: str, name: str) -> Stored | None:
+        if self._at is None:
+            return self._store.get(gvr, namespace, name)
+        return self._store.get_at(gvr, namespace, name, self._store.kept(gvr, self._at))

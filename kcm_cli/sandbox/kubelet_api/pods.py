@@ -28,6 +28,8 @@ class Run(msgspec.Struct, frozen=True):
     started: datetime
     finished: datetime | None
     number: int = 1
+    id: str = ""
+    """That of its container."""
 
 
 class Pod:
@@ -96,11 +98,24 @@ def _run(doc: Tree, name: str, *, previous: bool) -> Run | None:
     for state in states:
         running, ended = state.get("running"), state.get("terminated")
         if running and running.get("startedAt"):
-            return Run(parse_time(running["startedAt"]), None, number)
-        if ended:
+            return Run(parse_time(running["startedAt"]), None, number, status.get("containerID") or "")
+        if ended and ended.get("containerID"):  # otherwise no container was seen
             started = parse_time(ended["startedAt"]) if ended.get("startedAt") else _UNSEEN
-            return Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started, number)
+            finished = parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started
+            return Run(started, finished, number, ended["containerID"])
     return None
+
+
+def shown_since(store: Store, pod: Pod, run: Run) -> Stored | None:
+    """The first version of a pod that shows a run, as far as its history is kept; None if no version does."""
+    found: Stored | None = None
+    wanted = run.id.encode()
+    for version in store.versions(PODS, pod.namespace, pod.name):
+        if wanted in version.data:
+            found = version
+        elif found is not None:
+            break
+    return found
 
 
 def failed_kubelet(store: Store, pod: Pod) -> str:

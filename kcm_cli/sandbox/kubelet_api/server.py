@@ -246,7 +246,7 @@ class KubeletApi:
         if container is None or not (container.command or container.args):
             return ""
         program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
-        found = program.unsupported(There(self.commands.at_start(pod, container, program, made)))
+        found = program.unsupported(There(self.commands.at_start(pod, container, program, made, run)))
         return f"its script uses what is not simulated: {found}" if found else ""
 
     def _log_of(self, pod: Pod, name: str, run: Run, until: datetime) -> "_Log | None":
@@ -262,7 +262,7 @@ class KubeletApi:
         if container is None or not (container.command or container.args):
             return _Log(run, until, []) if container is not None and is_pause(container) else None
         program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
-        there = self.commands.at_start(pod, container, program, made)
+        there = self.commands.at_start(pod, container, program, made, run)
         passed_s = (until - run.started).total_seconds()
         started = There(there, made.known(program.own), began=run.started)
         known = program.among(started, passed_s) or program.among(replace(started, began=None), passed_s)

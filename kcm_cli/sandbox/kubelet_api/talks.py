@@ -124,7 +124,8 @@ class Talks:
         """The program that waits for its input; empty if none does."""
         if not container.stdin or is_pause(container):
             return ()
-        words = program_of(container, pod.view, self._commands.objects).words or _SHELL
+        began = self._commands.began(pod, pod.run(container.name, previous=False))
+        words = program_of(container, pod.view, self._commands.objects, began=began).words or _SHELL
         if bare(words) in CAT or is_shell(words):
             return words
         reads = container.stdin_once and self._commands.started(pod, container, "").reads(words)

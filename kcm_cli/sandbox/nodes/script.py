@@ -511,15 +511,25 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The path in most images."""
 
 
+class Beginning(msgspec.Struct, frozen=True):
+    """The pod, and the objects that it refers to, when a container started. Its variables and what it mounts by
+    subPath stay as they were then."""
+
+    pod: SimulatedPod
+    objects: Objects
+
+
 def program_of(
     container: SimulatedContainer,
     pod: SimulatedPod,
     objects: Objects | None,
     command: Sequence[str] = (),
     made: EmptyDirs | None = None,
+    began: Beginning | None = None,
 ) -> Program:
-    """The program of a container. command: instead of its own. made: the emptyDirs when it started."""
-    env = known_env(container, pod, objects, made)
+    """The program of a container. command: instead of its own. made: the emptyDirs when it started. began: when that
+    was; None: now."""
+    env = known_env(container, pod, objects, made) if began is None else known_env(container, *_parts(began), made)
     words = tuple(command) or _expanded((*container.command, *container.args), env)
     own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
     mounts = (mount for mount in container.volume_mounts if mount.name in own)
@@ -529,11 +539,16 @@ def program_of(
         for folder, (name, path) in mounted.items()
         if path is not None
     }
-    volumes = None if objects is None else Volumes(pod, container, env, objects)
+    then = None if began is None else Volumes(began.pod, container, env, began.objects)
+    volumes = None if objects is None else Volumes(pod, container, env, objects, then)
     env = {"PATH": _PATH, "HOSTNAME": hostname_of(pod), **env}
     env.setdefault("HOME", _home(container, pod))
     has_input = not command and (container.stdin or container.tty)
     return Program(words, env, inside, volumes, None if has_input else "")
+
+
+def _parts(began: Beginning) -> tuple[SimulatedPod, Objects]:
+    return began.pod, began.objects
 
 
 def _home(container: SimulatedContainer, pod: SimulatedPod) -> str:

@@ -83,9 +83,16 @@ class Volumes:
     """The files below the mounts of a container. Paths are absolute."""
 
     def __init__(
-        self, pod: SimulatedPod, container: SimulatedContainer, env: Mapping[str, str | None], objects: Objects
+        self,
+        pod: SimulatedPod,
+        container: SimulatedContainer,
+        env: Mapping[str, str | None],
+        objects: Objects,
+        then: "Volumes | None" = None,
     ) -> None:
-        """``env``: the container's variables, as far as they are known."""
+        """``env``: the container's variables, as far as they are known. ``then``: the files when the container started,
+        which it keeps where it mounts a part of a volume (``subPath``)."""
+        self._then = then or self
         self._pod = pod
         self._container = container
         self._env = env
@@ -213,7 +220,8 @@ class Volumes:
         if path_there is None:
             raise UnknownContent
         inner = "/".join(part for part in (path_there and normpath(path_there), rest) if part)
-        return *self._contents(mount.name), inner
+        source = self._then if path_there else self
+        return *source._contents(mount.name), inner
 
     def _contents(self, name: str) -> tuple[Contents, list[str]]:
         if name not in self._known:

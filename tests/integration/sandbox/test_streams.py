@@ -326,6 +326,72 @@ def test_logs_and_commands_use_files_and_hooks(kcm_sandbox, kcm_namespace, core)
     assert executed(core, kcm_namespace, "a", "sh", "-c", "echo $MINE; cat /tmp/hook") == (b"blue\nhook blue\n", b"", 0)
 
 
+def test_variables_stay_as_they_were_when_the_container_started(kcm_sandbox, kcm_namespace, core):
+    """As the tutorials about ConfigMaps and Services show: only a restart finds their changes."""
+    core.create_namespaced_config_map(kcm_namespace, {"metadata": {"name": "m"}, "data": {"fruit": "apples"}})
+    core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "stringData": {"word": "old"}})
+    script = 'echo "$FRUIT $MINE"; sleep 9000'
+    env = [
+        {"name": "FRUIT", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "fruit"}}},
+        {"name": "MINE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['mine']"}}},
+    ]
+    mounts = [
+        {"name": "v", "mountPath": "/part", "subPath": "fruit"},
+        {"name": "v", "mountPath": "/whole"},
+        {"name": "v", "mountPath": "/expanded", "subPathExpr": "$(PART)"},
+    ]
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    container |= {"env": [*env, {"name": "PART", "value": "fruit"}], "envFrom": [{"secretRef": {"name": "s"}}]}
+    spec = {"containers": [container], "volumes": [{"name": "v", "configMap": {"name": "m"}}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a", "labels": {"mine": "one"}}, "spec": spec})
+
+    def started(count: int) -> bool:
+        (status,) = core.read_namespaced_pod("a", kcm_namespace).status.container_statuses or [None]
+        return status is not None and bool(status.ready) and status.restart_count == count
+
+    def seen() -> bytes:
+        command = "echo $FRUIT $word $MINE ${WEB_SERVICE_HOST:+web}; cat /part /expanded /whole/fruit"
+        return executed(core, kcm_namespace, "a", "sh", "-c", command)[0]
+
+    kcm_sandbox.wait(lambda: started(0))
+    assert seen() == b"apples old one\napplesapplesapples"
+    core.patch_namespaced_config_map("m", kcm_namespace, {"data": {"fruit": "kiwis"}})
+    core.patch_namespaced_secret("s", kcm_namespace, {"stringData": {"word": "new"}})
+    core.patch_namespaced_pod("a", kcm_namespace, {"metadata": {"labels": {"mine": "two"}}})
+    core.create_namespaced_service(kcm_namespace, {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
+    assert seen() == b"apples old one\napplesappleskiwis"
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "apples one\n"
+    core.delete_namespaced_secret("s", kcm_namespace)
+    assert seen() == b"apples old one\napplesappleskiwis"
+    core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "stringData": {"word": "third"}})
+    executed(core, kcm_namespace, "a", "kill", "1")
+    kcm_sandbox.wait(lambda: started(1))
+    assert seen() == b"kiwis third two web\nkiwiskiwiskiwis"
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "kiwis two\n"
+    assert core.read_namespaced_pod_log("a", kcm_namespace, previous=True) == "apples one\n"
+
+
+def test_commands_find_what_a_hook_wrote_beside_a_program_of_an_image(kcm_sandbox, kcm_namespace, core):
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", "echo hello > /usr/share/message"]}}}
+    spec = {"containers": [{"name": "c", "image": "nginx", "lifecycle": hook}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+    kcm_sandbox.wait(lambda: core.read_namespaced_pod("a", kcm_namespace).status.phase == "Running")
+    assert executed(core, kcm_namespace, "a", "cat", "/usr/share/message") == (b"hello\n", b"", 0)
+
+
+def test_a_container_that_never_ran_has_no_logs(kcm_sandbox, kcm_namespace, core):
+    container = {"name": "c", "image": "i", "command": ["echo", "hello"]}
+    spec = {"activeDeadlineSeconds": 5, "restartPolicy": "Never", "containers": [container]}
+    annotations = {f"{PREFIX}pull-error": "no"}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a", "annotations": annotations}, "spec": spec})
+    kcm_sandbox.advance(10)
+    assert core.read_namespaced_pod("a", kcm_namespace).status.reason == "DeadlineExceeded"
+    for previous, why in ((False, 'container "c" in pod "a" is terminated'), (True, "previous terminated container")):
+        with pytest.raises(kubernetes.client.ApiException) as raised:
+            core.read_namespaced_pod_log("a", kcm_namespace, previous=previous)
+        assert json.loads(raised.value.body)["message"].startswith(why)
+
+
 def test_commands_read_files_of_volumes(kcm_sandbox, kcm_namespace, core, pod):
     core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "data": {"key": "AP8="}})
     name = pod("a", more={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})

@@ -132,6 +132,20 @@ class Store:
                     found = event.previous
         return found
 
+    def versions(self, gvr: GVR, namespace: str, name: str) -> Iterator[Stored]:
+        """The versions of an object, and of earlier ones of its name, that are kept, the latest first. Do not write
+        while iterating."""
+        collection, key = self._collection(gvr), object_key(namespace, name)
+        if (current := collection.objects.get(key)) is not None:
+            yield current
+        for event in reversed(collection.log.since(collection.log.floor)):
+            if event.stored.key == key and event.previous is not None:
+                yield event.previous
+
+    def kept(self, gvr: GVR, revision: int) -> int:
+        """A revision, or the first one after it since which the history of a resource is kept."""
+        return max(revision, self._collection(gvr).log.floor)
+
     def list(self, gvr: GVR, namespace: str = "", *, at: int | None = None) -> list[Stored]:
         """The versions at a revision (None: the latest), sorted by key. Raises Compacted."""
         return list(self.scan(gvr, namespace, at=at))

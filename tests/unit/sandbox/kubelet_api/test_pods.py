@@ -1,13 +1,14 @@
 """What a stored pod says about the runs of its containers, and its changes."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, until
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, shown_since, until
 
 WAITS = 'container "c" in pod "p" is waiting to start'
 STATES = {
@@ -35,7 +36,41 @@ def test_a_container_without_a_status_is_not_available() -> None:
     assert other.no_logs("c", previous=True) == 'previous terminated container "c" in pod "p" not found'
 
 
-ENDED = {"terminated": {"exitCode": 1, "startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}}
+TIMES = {"startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}
+ENDED = {"terminated": {"exitCode": 1, "containerID": "containerd://1", **TIMES}}
+LOST = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}}
+
+
+@pytest.mark.parametrize(
+    ("status", "last"),
+    [
+        ({"state": LOST}, None),
+        ({"state": LOST, "lastState": ENDED}, 1),
+        ({"state": {"waiting": {}}, "lastState": LOST}, None),
+    ],
+)
+def test_a_container_that_was_not_found_has_no_log_of_its_own(status: dict[str, object], last: int | None) -> None:
+    found = pod({"containerStatuses": [{"name": "c", "restartCount": 0, **status}]})
+    run = found.run("c", previous=False)
+    assert (run.number if run is not None else None) == last
+    assert found.no_logs("c", previous=False) == 'container "c" in pod "p" is terminated'
+
+
+def test_since_when_a_run_is_shown() -> None:
+    store = Store()
+    store.create(PODS, "d", "p", shown("p"))
+    versions = [{"containerID": "containerd://1"}] * 2 + [{"containerID": "containerd://2", "lastState": ENDED}] * 2
+    for at, each in enumerate(versions):
+        changed = {**shown("p"), "status": {"containerStatuses": [{"name": "c", "at": at, **each}]}}
+        store.update(PODS, "d", "p", changed)
+    first, now = store.revision - 3, datetime(2026, 1, 1, tzinfo=UTC)
+    for number, revision in ((1, first), (2, first + 2)):
+        found = shown_since(store, pod({}), Run(now, None, number, f"containerd://{number}"))
+        assert found is not None and found.revision == revision
+    assert shown_since(store, pod({}), Run(now, None, 3, "containerd://3")) is None
+    store.compact(first + 1)
+    found = shown_since(store, pod({}), Run(now, None, 1, "containerd://1"))
+    assert found is not None and found.revision == first + 1
 
 
 @pytest.mark.parametrize(
