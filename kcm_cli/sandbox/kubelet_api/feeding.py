@@ -12,6 +12,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.programs.bounded_input import most_read
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
 from kcm_cli.sandbox.programs.interpreter import program_name
@@ -25,7 +26,7 @@ WHY = "nothing runs in the containers of a sandbox"
 SHELLS = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _MOST_LINE, _MOST_PARSED = 1 << 16, 1 << 20
 """The limits for a line of a script, and for the characters that are parsed until its lines are a whole command."""
-_MOST_INPUT = 8 << 20
+MOST_INPUT = 8 << 20
 """The limit for the input of a command, in bytes. What a longer one contains is unknown."""
 _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 """The end of a line that goes on."""
@@ -105,10 +106,13 @@ class Feeding:
         return ended(typed.code)
 
     async def input(self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
-        """Run a command with all that the client sends as its standard input, ``tar`` with the archive."""
+        """Run a command with all that the client sends as its standard input, ``tar`` with the archive, and ``head -c``
+        with as much as it reads."""
         sent, unpacks, is_long = bytearray(), bare(command)[:1] in (("tar",), ("/bin/tar",)), False
-        while data := await console.stdin.read():
-            if len(sent) + len(data) > _MOST_INPUT:
+        most, size = most_read(command), 0
+        while (most is None or size < most) and (data := await console.stdin.read()):
+            size += len(data)
+            if size > MOST_INPUT:
                 is_long = True  # the rest is read, and not kept
                 sent.clear()
             if not is_long:

@@ -32,7 +32,7 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.kubelet_api.commands import Commands
-from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
+from kcm_cli.sandbox.kubelet_api.feeding import EXEC, MOST_INPUT, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
@@ -317,7 +317,10 @@ class KubeletApi:
 
         async def run(console: Console) -> Doc:
             if function is not None:
-                stdin = await console.stdin.all() if console.wanted.stdin and not console.wanted.tty else b""
+                reads = console.wanted.stdin and not console.wanted.tty
+                stdin = await console.stdin.all(MOST_INPUT) if reads else b""
+                if stdin is None:
+                    return failed(f"the input has more than {MOST_INPUT >> 20} MiB", name)
                 asked = Asked(pod.namespace, pod.name, name, command, stdin, console.wanted.tty, console)
                 answer = await _called(function, asked)
             else:

@@ -224,6 +224,8 @@ def _is_signalled(shell: Shell, word: str, name: str) -> bool:
             raise Unknown  # it signals itself
         shell.signals.append((shell.elapsed_s, name))
     elif number == _FIRST and shell.assumes and name != LEAVE:
+        if name in shell.traps:
+            raise Unsupported("a trap of a signal to itself")
         shell.code = 128 + _SIGNALS[name]
         raise Ended
     return number == 1 or (number == _FIRST and shell.assumes)

@@ -420,7 +420,6 @@ class Interpreter(Shell):
         for name, value in given:
             variables.put(name, value)
         variables.parameters, variables.given = tuple(words[1:]), {**outer_given, **dict(given)}
-        self.code = 0
         try:
             self.run(self.functions[str(words[0])], tested=self.tested)
         except Returned:
@@ -526,8 +525,13 @@ PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
 """What an image is assumed to have."""
 _NOT_SIMULATED = frozenset(
     (
-        ".", "awk", "eval", "find", "gzip", "local", "md5sum", "pidof", "ps", "read", "readonly", "rmdir", "sed",
-        "sha1sum", "sha256sum", "shift", "source", "tr", "type", "umask", "uniq", "unset", "uptime", "xargs",
+        ".", "alias", "arch", "awk", "builtin", "chroot", "cksum", "cmp", "comm", "declare", "df", "diff", "du",
+        "egrep", "eval", "expand", "factor", "fgrep", "find", "flock", "fold", "getopts", "groups", "gunzip", "gzip",
+        "hash", "hostid", "install", "let", "link", "ln", "local", "logname", "mapfile", "md5sum", "mkfifo", "mknod",
+        "mktemp", "more", "mount", "nice", "nl", "nohup", "nproc", "od", "paste", "pidof", "ps", "read", "readlink",
+        "readonly", "realpath", "rev", "rmdir", "sed", "setsid", "sha1sum", "sha256sum", "sha512sum", "shift", "shopt",
+        "shuf", "source", "split", "stat", "stty", "sum", "tac", "timeout", "times", "tr", "truncate", "tty", "type",
+        "typeset", "ulimit", "umask", "umount", "unalias", "uniq", "unlink", "unset", "uptime", "xargs", "yes", "zcat",
     )
 )  # fmt: skip
 """What shells, and images with a shell, have besides."""

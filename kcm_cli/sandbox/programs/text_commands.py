@@ -183,7 +183,10 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
     options, names = _options(words)
     if set(options) - set("ur"):
         raise Unknown
-    lines = _lines(shell, _text(shell, names))
+    text, code = _text(shell, words[0], names)
+    if code:
+        raise Unknown  # it is 1 or 2
+    lines = _lines(shell, text)
     lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options)
     shown = list(dict.fromkeys(lines)) if "u" in options else lines
     _say(shell, [f"{line}\n" for line in shown])
@@ -193,10 +196,18 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
 def head(shell: Shell, words: Sequence[str]) -> int:
     """``head`` with ``-n`` or ``-c``; with a minus sign without the last ones."""
     unit, sign, number, names = _counted(words)
-    text = _text(shell, names)
+    if not names and shell.input is None and shell.has_long_input:
+        return shell.output_unknown()
+    text, code = _text(shell, words[0], names)
     parts = _bytes(text) if unit == "c" else _ended_lines(shell, text)
     _say(shell, parts[: max(0, len(parts) - number) if sign == "-" else number])
-    return 0
+    return code
+
+
+def bytes_of_head(words: Sequence[str]) -> int | None:
+    """How many bytes of its standard input ``head -c NUMBER`` reads; None for other commands."""
+    unit, sign, number, names = _counted(words)
+    return number if words[:1] == ["head"] and unit == "c" and not (sign or names) else None
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
@@ -204,10 +215,10 @@ def tail(shell: Shell, words: Sequence[str]) -> int:
     if sorted(words[1:]) in (["-F", "/dev/null"], ["-f", "/dev/null"]):
         shell.rest(math.inf)
     unit, sign, number, names = _counted(words)
-    text = _text(shell, names)
+    text, code = _text(shell, words[0], names)
     parts = _bytes(text) if unit == "c" else _ended_lines(shell, text)
     _say(shell, parts[max(0, number - 1 if sign == "+" else len(parts) - number) :])
-    return 0
+    return code
 
 
 def _counted(words: Sequence[str]) -> tuple[str, str, int, list[str]]:
@@ -254,7 +265,7 @@ def cut(shell: Shell, words: Sequence[str]) -> int:
     if len(separator) != 1 or len(names) > 1 or by == "b":
         raise Unknown
     found: list[str] = []
-    text = _text(shell, names)
+    text, code = _text(shell, words[0], names)
     shell.fs.work.spend(len(text) * len(ranges) * _PER_COMPARISON)
     for line in _lines(shell, text):
         if by == "f" and separator not in line:
@@ -264,7 +275,7 @@ def cut(shell: Shell, words: Sequence[str]) -> int:
         kept = [field for at, field in enumerate(fields, 1) if any(first <= at <= last for first, last in ranges)]
         found.append((separator if by == "f" else "").join(kept))
     _say(shell, [f"{line}\n" for line in found])
-    return 0
+    return code
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -333,7 +344,10 @@ def encode(shell: Shell, words: Sequence[str]) -> int:
             raise Unknown
         else:
             names.append(word)
-    data = _text(shell, names).encode("utf-8", "surrogateescape")
+    given, code = _text(shell, words[0], names)
+    data = given.encode("utf-8", "surrogateescape")
+    if code:
+        return code
     if options:
         try:
             found = b64decode(b"".join(data.split()), validate=True)
@@ -353,7 +367,7 @@ def tee(shell: Shell, words: Sequence[str]) -> int:
     options, names = _options(words)
     if set(options) - set("a"):
         raise Unknown
-    text = _text(shell, ())
+    text = _input(shell)
     for name in names:
         path = shell.place(name)
         if path.startswith("/dev/") or shell.fs.is_folder(path):
@@ -398,12 +412,10 @@ def _input(shell: Shell) -> str:
     return text
 
 
-def _text(shell: Shell, names: Sequence[str]) -> str:
-    """The text of files, or of standard input. Raises Unknown, also for missing files."""
-    found, code = _texts(shell, "", names)
-    if code:
-        raise Unknown
-    return "".join(text for _, text in found)
+def _text(shell: Shell, command: str, names: Sequence[str]) -> tuple[str, int]:
+    """The text of files, or of standard input, and the exit code. Errors are written. Raises Unknown."""
+    found, code = _texts(shell, command, names)
+    return "".join(text for _, text in found), code
 
 
 def _lines(shell: Shell, text: str) -> list[str]:

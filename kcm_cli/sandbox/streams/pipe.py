@@ -50,9 +50,13 @@ class Pipe:
         self._room.set()
         return found
 
-    async def all(self) -> bytes:
-        """All bytes until the end, or until there is a megabyte."""
-        found = b""
-        while len(found) < _MOST_BYTES and (data := await self.read()):
-            found += data
-        return found
+    async def all(self, most: int) -> bytes | None:
+        """All bytes until the end; None if there are more than that, which are read and not kept."""
+        found, size = bytearray(), 0
+        while data := await self.read():
+            size += len(data)
+            if size > most:
+                found.clear()
+            else:
+                found += data
+        return bytes(found) if size <= most else None

@@ -700,6 +700,35 @@ def test_a_long_input_is_read(kcm_sandbox, kcm_namespace, core, pod):
     assert executed(core, kcm_namespace, name, "cat", "/tmp/x") == (b"x" * (3 << 20), b"", 0)
 
 
+def test_a_function_gets_all_of_a_long_input(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a")
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/a", lambda call: str(len(call.stdin)))
+    for size, output in ((3 << 20, str(3 << 20)), (9 << 20, "")):
+        client = stream(
+            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["psql"], stdin=True, stdout=True,
+            stderr=True, tty=False, _preload_content=False,
+        )  # fmt: skip
+        client.sock.send(b"\0" + b"x" * size, 2)
+        client.sock.send(b"\xff\0", 2)
+        client.run_forever(timeout=60)
+        assert client.read_stdout() == output
+        client.close()
+    assert "the input has more than 8 MiB" in client.read_channel(3)
+
+
+@pytest.mark.parametrize("command", [("head", "-c", "5"), ("sh", "-c", "mkdir -p /tmp/d && head -c 5 | tee /tmp/d/f")])
+def test_a_command_ends_when_it_has_read_its_bytes(kcm_namespace, core, pod, command):
+    """Clients with older protocols cannot close the input (kubernetes/kubernetes#89899), so that they say its size."""
+    client = stream(
+        core.connect_get_namespaced_pod_exec, pod("a"), kcm_namespace, command=list(command), stdin=True, stdout=True,
+        stderr=True, tty=False, _preload_content=False,
+    )  # fmt: skip
+    client.write_stdin(b"abc")
+    client.write_stdin(b"de")
+    client.run_forever(timeout=30)
+    assert (client.read_stdout(), client.returncode) == ("abcde", 0)
+
+
 def test_a_shell_waits_for_the_rest_of_a_line(kcm_sandbox, kcm_namespace, core, pod):
     pod("a")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true"

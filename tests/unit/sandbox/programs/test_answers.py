@@ -37,6 +37,7 @@ SCRIPTS = {
     "test -f /d/f && [ -d /d ] && [ ! -e /d/g ] && echo yes": "yes\n",
     "x=$(false) || echo failed $?": "failed 1\n",
     'set -- a b; echo $# $*; echo "$@"': "2 a b\na b\n",
+    "f() { echo $?; }; false; f; f": "1\n0\n",
 }
 
 
@@ -54,6 +55,14 @@ def test_true_answers(script: str) -> None:
         ("/app/run x || echo no", "no\n", "sh: /app/run: not found\n", 0),
         ("echo a$(curl x)b", "ab\n", "sh: curl: not found\n", 0),
         ("cat /d/none", "", "cat: /d/none: No such file or directory\n", 1),
+        ("tail -n 3 /d/none || echo no", "no\n", "tail: /d/none: No such file or directory\n", 0),
+        ("base64 /d/none", "", "base64: /d/none: No such file or directory\n", 1),
+        (
+            "head -c 1 /d/none; cut -c1 /d/none; echo $?",
+            "1\n",
+            "".join(f"{name}: /d/none: No such file or directory\n" for name in ("head", "cut")),
+            0,
+        ),
         ("if then", "", 'sh: syntax error: unexpected "then"\n', 2),
         ("echo 'a", "", "sh: syntax error: unterminated quoted string\n", 2),
         ("echo $((1 / 0)); echo b", "", "sh: divide by zero\n", 2),
@@ -99,6 +108,9 @@ def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
         (["sh", "-c", "echo $((1 ? 2 : 3))"], "$((…)) of more than decimal numbers, sums"),
         (["sh", "-c", "sleep 5 & kill $!"], "kill of a command in the background is not simulated"),
         (["which", "awk"], "awk is not simulated"),
+        (["sh", "-c", "timeout 5 sleep 1 || exit 3"], "timeout is not simulated"),
+        (["ln", "-s", "/d/f", "/d/g"], "ln is not simulated"),
+        (["sh", "-c", "trap 'echo bye' TERM; kill $$"], "a trap of a signal to itself is not simulated"),
         (["[", "-d", "/d", "-a", "-f", "/d/f", "]"], "[ with these words is not simulated"),
     ],
 )
