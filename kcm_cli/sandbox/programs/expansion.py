@@ -10,6 +10,7 @@ from functools import partial
 
 from kcm_cli.sandbox.programs import arithmetic
 from kcm_cli.sandbox.programs.arithmetic import DividedByZero
+from kcm_cli.sandbox.programs.braces import expanded
 from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.programs.shell import Shell
@@ -34,6 +35,8 @@ class Expansion:
     def fields(self, words: Iterable[Word]) -> list[str | None]:
         """The fields of words, split and with file names."""
         found: list[str | None] = []
+        if self._shell.called.endswith("bash"):
+            words = (each for word in words for each in expanded(word))
         for word in words:
             if len(word) == 1 and isinstance(word[0], Text) and (word[0].quoted or not _is_pattern(word[0].text)):
                 found.append(word[0].text)
