@@ -24,6 +24,7 @@ from kcm_cli.controllers.statefulset.plan.claims import (
 )
 from kcm_cli.controllers.statefulset.plan.identity import (
     as_read,
+    enough_claims,
     identity_matches,
     in_range,
     ordinal_of,
@@ -198,11 +199,13 @@ def _in_order(
 ) -> tuple[list[Groups], bool]:
     """The steps up to the first pod that others have to wait for, and whether there is no such pod."""
     living: list[tuple[Step, ...]] = []
+    missing = 0
     for slot in slots:
         steps, may_go_on = _ordered_slot(snapshot, slot, now)
         if steps:
             living.append(steps)
-        if not may_go_on:
+            missing += _missing_claims(steps)
+        if not may_go_on or enough_claims(missing):
             return [living], False
     surplus = _next_surplus(snapshot, slots, condemned, now) if condemned else ()
     return [living, _condemned_claims(snapshot, condemned), surplus], not condemned
@@ -247,7 +250,15 @@ def _first_unavailable(
 
 
 def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Groups]:
-    living = tuple(steps for steps in (_steps(snapshot, slot) for slot in slots) if steps)
+    living: list[tuple[Step, ...]] = []
+    missing = 0
+    for slot in slots:
+        steps = _steps(snapshot, slot)
+        if steps:
+            living.append(steps)
+            missing += _missing_claims(steps)
+            if enough_claims(missing):
+                break
     claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, condemned)}
     deletions = {pod.uid: (_surplus_deletion(snapshot.set, pod),) for pod in condemned if not pod.deleting}
     surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in condemned)
@@ -269,6 +280,11 @@ def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
     pending = _pending(snapshot, slot, pod)
     updates = _updated(snapshot, slot, pod, owners_done=bool(pending))
     return pending + updates
+
+
+def _missing_claims(steps: Sequence[Step]) -> int:
+    """The number of claims that the steps create."""
+    return sum(len(step.claims.missing) for step in steps if isinstance(step, CreatePod | CreateClaims | UpdatePod))
 
 
 def _creation(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:

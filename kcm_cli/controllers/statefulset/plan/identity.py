@@ -16,6 +16,8 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 _MAX_ORDINAL = 2**31 - 1
 MAX_MISSING = 500
 """The maximum number of missing pods that one sync considers and creates."""
+MAX_CLAIMS = 10_000
+"""With so many missing claims a sync leaves the rest to the next one. Those of one pod are not divided."""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
@@ -51,18 +53,24 @@ def start_of(set_: StatefulSet) -> int:
 
 
 def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> range:
-    """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``.
+    """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``; fewer, of many claims.
 
-    This bounds the work of a sync, whatever the number of replicas.
+    This bounds the work of a sync, whatever the number of replicas and claim templates.
     """
     start = start_of(set_)
     end = start + replicas_of(set_)
+    most = min(MAX_MISSING, MAX_CLAIMS // max(1, len(set_.spec.volume_claim_templates)))
     missing = 0
     for ordinal in range(start, end):
         missing += ordinal not in taken
-        if missing == MAX_MISSING:
+        if missing == max(1, most):
             return range(start, ordinal + 1)
     return range(start, end)
+
+
+def enough_claims(missing: int) -> bool:
+    """Whether a sync that creates so many claims creates no others."""
+    return missing >= MAX_CLAIMS
 
 
 def in_range(set_: StatefulSet, ordinal: int) -> bool:

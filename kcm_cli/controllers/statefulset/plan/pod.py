@@ -53,7 +53,8 @@ def with_claims(set_: StatefulSet, ordinal: int, volumes: Iterable[object]) -> l
     claimed: list[object] = [
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(set_, name, ordinal)}} for name in names
     ]
-    return claimed + [volume for volume in volumes if nested_str(volume, "name") not in names]
+    own = frozenset(names)
+    return claimed + [volume for volume in volumes if nested_str(volume, "name") not in own]
 
 
 def storage_matches(set_: StatefulSet, pod: Pod) -> bool:

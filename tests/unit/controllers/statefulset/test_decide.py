@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.controllers.statefulset.plan import plan as decide
 from kcm_cli.controllers.statefulset.plan.decide import CreateClaims, CreatePod, DeletePod, OwnClaims, UpdatePod
+from kcm_cli.controllers.statefulset.plan.identity import MAX_CLAIMS
 from kcm_cli.planning.actions import Mode
 from tests.unit.controllers.statefulset.conftest import DATA, NOW, UID, controlled_by, pod_of, set_of, take_snapshot
 
@@ -203,3 +204,32 @@ def test_ordered_sets_create_or_delete_one_pod_in_order(states, replicas, old):
     for gone in decision.updating:
         assert gone.labels["controller-revision-hash"] == "old"
         assert sum(state != "ready" for state in states[:replicas]) == 0
+
+
+def many_templates(count):
+    return [{"metadata": {"name": f"c{number}"}, "spec": {}} for number in range(count)]
+
+
+def claims_created(decision):
+    """The numbers of claims that are created for the pods."""
+    return [len(step.claims.missing) for action in actions(decision) for step in action.steps]
+
+
+@pytest.mark.parametrize(
+    ("policy", "pods", "expected"),
+    [
+        pytest.param("Parallel", 0, 3, id="new pods"),
+        pytest.param("Parallel", 30, 4, id="pods without volumes"),
+        pytest.param("OrderedReady", 30, 4, id="pods without volumes, in order"),
+    ],
+)
+def test_one_sync_creates_a_limited_number_of_claims(policy, pods, expected):
+    """A set of a few hundred kilobytes can ask for millions of claims."""
+    set_ = set_of(replicas=500, podManagementPolicy=policy, volumeClaimTemplates=many_templates(3000))
+    decision = decide(take_snapshot(set_, *(pod_of(n) for n in range(pods)), settled=True), NOW)
+    assert claims_created(decision) == [3000] * expected
+
+
+def test_a_pod_may_have_more_claims_than_one_sync_creates():
+    set_ = set_of(volumeClaimTemplates=many_templates(MAX_CLAIMS + 1), podManagementPolicy="Parallel")
+    assert claims_created(decide(take_snapshot(set_), NOW)) == [MAX_CLAIMS + 1]

@@ -223,6 +223,17 @@ async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, story: Sto
         assert await story.settled("i:2", 7)
 
 
+async def test_a_set_gets_more_claims_than_one_sync_creates(world: World, story: Story, monkeypatch):
+    monkeypatch.setattr(identity, "MAX_CLAIMS", 3)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": name}, "spec": claim} for name in ("data", "logs")]
+    async with story.running():
+        await story.make(replicas=5, podManagementPolicy="Parallel", volumeClaimTemplates=templates)
+        await world.wait(60)
+        assert len(await story.pods()) == 5
+        assert len(await world.items(PERSISTENT_VOLUME_CLAIMS)) == 10
+
+
 async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, story: Story):
     """As upstream: the garbage collector deletes the revision, and the deletion of a pod recreates it."""
     async with story.running():

@@ -1,7 +1,10 @@
+from collections.abc import Callable
+
 import pytest
 
 from kcm_cli.controllers.statefulset.plan import pod as rules
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision
+from tests.kit.growth import grows_linearly
 from tests.unit.controllers.statefulset.conftest import DATA, TEMPLATE
 
 
@@ -85,3 +88,12 @@ def test_corrections_keep_unknown_fields(make_set):
     assert [volume["name"] for volume in mended["spec"]["volumes"]] == ["data", "token"]
     assert mended["spec"]["nodeName"] == "n"
     assert mended["status"] == pod["status"]
+
+
+def test_many_claims_beside_many_volumes_take_linear_time(make_set):
+    def prepare(size: int) -> Callable[[], object]:
+        set_ = make_set(volumeClaimTemplates=[{"metadata": {"name": f"c{number}"}} for number in range(size)])
+        volumes = [{"name": f"v{number}", "emptyDir": {}} for number in range(size)]
+        return lambda: rules.with_claims(set_, 0, volumes)
+
+    assert grows_linearly(prepare, 250)
