@@ -12,6 +12,8 @@ from kcm_cli.machinery.remembered import remembered
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+is_canonical_ipv4 = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}").fullmatch
 _LEADING_ZEROS = re.compile("(^|[.:])0+(?=[0-9A-Fa-f])")
 
 
@@ -24,6 +26,18 @@ def parse_ip(value: str) -> Address | None:
         return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value))
     except ValueError:
         return None
+
+
+def plain(address: Address | None) -> Address | None:
+    """The IPv4 address of an IPv4-mapped IPv6 address, as Go treats it; any other address itself."""
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def is_ipv6(value: str) -> bool:
+    """Whether a text is an IPv6 address, and none that is IPv4-mapped."""
+    return isinstance(plain(parse_ip(value)), ipaddress.IPv6Address)
 
 
 def can_allocate(network: Network, address: Address) -> bool:

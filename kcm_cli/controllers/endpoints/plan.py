@@ -15,9 +15,10 @@ from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, EndpointPort, Endpoints
 from kcm_cli.api.well_known import HEADLESS
+from kcm_cli.machinery.addresses import is_ipv6
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Value, ref_to
-from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, PodPorts, has_cluster_ip

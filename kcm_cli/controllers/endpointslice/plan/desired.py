@@ -13,7 +13,8 @@ import msgspec
 from kcm_cli.api.core import Node, ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions, EndpointSlice
 from kcm_cli.api.well_known import HEADLESS, ZONE
-from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.machinery.addresses import is_ipv6
+from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import PodPorts, Ports, has_cluster_ip, slice_ports

@@ -7,11 +7,12 @@ upstream: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/valid
 """
 
 import ipaddress
-import re
 from collections.abc import Sequence
 
 from kcm_cli.machinery.addresses import Address as Address
 from kcm_cli.machinery.addresses import Network as Network
+from kcm_cli.machinery.addresses import is_canonical_ipv4, plain
+from kcm_cli.machinery.addresses import is_ipv6 as is_ipv6
 from kcm_cli.machinery.addresses import parse_cidr as parse_cidr
 from kcm_cli.machinery.addresses import parse_ip as parse_ip
 from kcm_cli.machinery.quoting import quote
@@ -22,25 +23,9 @@ _NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
-_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_is_canonical_ipv4 = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}").fullmatch
-
-
-def is_ipv6(value: str) -> bool:
-    """Whether a text is an IPv6 address."""
-    return isinstance(plain(parse_ip(value)), ipaddress.IPv6Address)
-
-
-def plain(address: Address | None) -> Address | None:
-    """The IPv4 address of an IPv4-mapped IPv6 address, as Go treats it; any other address itself."""
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    return address
-
-
 def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
     """Check an address in an old field. ``known``: values that the object already has."""
-    if value in known or _is_canonical_ipv4(value):
+    if value in known or is_canonical_ipv4(value):
         return []
     address = parse_ip(value)
     if address is None:
@@ -106,7 +91,7 @@ def _link_local_multicast(address: Address) -> bool:
 
 def ip_warnings(value: str, path: str) -> list[str]:
     """Warnings about a non-canonical address in an old field."""
-    address = None if _is_canonical_ipv4(value) else parse_ip(value)
+    address = None if is_canonical_ipv4(value) else parse_ip(value)
     if address is None:
         return []
     if plain(address) is not address or (":" not in value and str(address) != value):

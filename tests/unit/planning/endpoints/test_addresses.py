@@ -1,6 +1,6 @@
 import pytest
 
-from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.addresses import parse
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,3 @@ from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 )
 def test_parse(text, wanted):
     assert parse(text) == wanted
-
-
-def test_only_ipv6_is_ipv6():
-    assert is_ipv6("::1")
-    assert not is_ipv6("1.2.3.4")
-    assert not is_ipv6("None")
