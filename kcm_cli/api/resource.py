@@ -25,6 +25,11 @@ def group_resource(group: str, plural: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
+def group_version(group: str, version: str) -> str:
+    """``apps/v1``, or ``v1`` in the core group."""
+    return f"{group}/{version}" if group else version
+
+
 class GVR(msgspec.Struct, frozen=True):
     """Group, version and plural name of a resource."""
 
@@ -35,7 +40,7 @@ class GVR(msgspec.Struct, frozen=True):
     @property
     def group_version(self) -> str:
         """``apps/v1``, or ``v1`` for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return group_version(self.group, self.version)
 
     @property
     def group_resource(self) -> str:

@@ -69,7 +69,7 @@ def is_resizing(pod: SimulatedPod) -> bool:
         return False
     asked = amounts(pod.spec.resources.requests) if pod.spec.resources is not None else {}
     return any(held != asked for held in given.held_by_pod()) or any(
-        held != _own(container)
+        held != requests_of(container)
         for container in (*pod.spec.containers, *pod.spec.init_containers)
         for held in given.held_by_container(container)
     )
@@ -123,7 +123,7 @@ def _known(*quantities: Mapping[str, str] | None) -> Sequence[Amounts]:
 
 
 def _of_container(container: SimulatedContainer, missing: Mapping[str, int], given: _Given | None) -> Amounts:
-    asked = _own(container)
+    asked = requests_of(container)
     if given is not None:
         asked = given.to_container(container, asked)
     for name, amount in missing.items():
@@ -131,7 +131,8 @@ def _of_container(container: SimulatedContainer, missing: Mapping[str, int], giv
     return asked
 
 
-def _own(container: SimulatedContainer) -> Amounts:
+def requests_of(container: SimulatedContainer) -> Amounts:
+    """What a container requests by itself."""
     return amounts(container.resources.requests) if container.resources is not None else {}
 
 

@@ -7,7 +7,7 @@ kcm's own controllers on virtual time in its tests.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
@@ -15,12 +15,14 @@ from kcm_cli.testing.operators import Operator, OperatorError, Program
 from kcm_cli.testing.perturb.host import OPERATORS, Host, Measure, Subject
 from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
-from kcm_cli.testing.perturb.random_words import Words, untied, words_of
+from kcm_cli.testing.perturb.random_words import untied, words_of
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import GONE, State, counts_above, cut, differences, state_of
+from kcm_cli.testing.perturb.states import GONE, counts_above, cut, differences, state_of
 from kcm_cli.testing.perturb.taken_back import Entry, entries, went_back
 from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.warp import Stalled
+
+T = TypeVar("T")
 
 _QUIET_S = 600.0
 _IDLE_S, _LIMIT_S = 70.0, 1800.0
@@ -167,9 +169,9 @@ class Trial:
         self._interceptor.story.append("(all was as it should be)")
 
     def _checkpoint(self) -> None:
-        self.record.checkpoints.append(self._state())
+        self.record.checkpoints.append(self._read(state_of))
         if self._reference is None:
-            self.record.words.append(self._words())
+            self.record.words.append(self._read(words_of))
         self._interceptor.settled = self.host.run(lambda: self.host.server.store.revision)
 
     def finish(self) -> None:
@@ -317,20 +319,10 @@ class Trial:
 
     # -- the verdict
 
-    def _state(self) -> State:
+    def _read(self, read: Callable[..., T]) -> T:
+        """What a function reads of the objects, on the loop of the cluster."""
         return self.host.run(
-            lambda: state_of(
-                self.host.server.store,
-                self._base,
-                self.namespace,
-                measure=self._measure,
-                generated=self._interceptor.generated,
-            )
-        )
-
-    def _words(self) -> Words:
-        return self.host.run(
-            lambda: words_of(
+            lambda: read(
                 self.host.server.store,
                 self._base,
                 self.namespace,
@@ -344,8 +336,8 @@ class Trial:
         index = min(index, len(reference.checkpoints) - 1) % len(reference.checkpoints)
         now = index, self._interceptor.activity
         if self._judged is None or self._judged[0] != now:
-            wrong = list(differences(reference.checkpoints[index], self._state()))
-            self._judged = now, wrong or list(untied(reference.ties[index], self._words()))
+            wrong = list(differences(reference.checkpoints[index], self._read(state_of)))
+            self._judged = now, wrong or list(untied(reference.ties[index], self._read(words_of)))
         return self._judged[1]
 
     def _faults(self, reference: Record) -> list[str]:

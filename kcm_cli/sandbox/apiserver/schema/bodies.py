@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 import msgspec
 
+from kcm_cli.api.resource import group_version
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
@@ -39,7 +40,7 @@ class Target:
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return group_version(self.group, self.version)
 
 
 def target_of(resource: ResourceInfo) -> Target:

@@ -1,5 +1,6 @@
 """The kinds that are registered in a server's scheme, and the errors for bodies of another kind than the path's."""
 
+from kcm_cli.api.resource import group_version
 from kcm_cli.machinery.quoting import quote
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
@@ -65,7 +66,7 @@ def is_registered(registered: frozenset[str], group: str, version: str, kind: st
 
 
 def not_registered(group: str, version: str, kind: str, scheme: str = SCHEME) -> str:
-    gv = f"{group}/{version}" if group else version
+    gv = group_version(group, version)
     return f"no kind {quote(kind)} is registered for version {quote(gv)} in scheme {quote(scheme)}"
 
 

@@ -16,9 +16,9 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc, encode
 from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.resource_claims import EXTENDED
-from kcm_cli.sandbox.requests import amounts
+from kcm_cli.sandbox.requests import requests_of
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim, DeviceClass
-from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+from kcm_cli.sandbox.views import SimulatedPod
 
 UNNAMED = "<extended-resources>"
 """In place of the name of a claim that is not written yet."""
@@ -120,15 +120,11 @@ def _asking(pod: SimulatedPod, resource: str, *, ends: bool) -> Iterator[_Asking
     """The containers that request a resource: init containers that end (``ends``), or all others."""
     first = len(pod.spec.init_containers)
     for place, container in enumerate((*pod.spec.init_containers, *pod.spec.containers)):
-        asked = _requests(container)
+        asked = requests_of(container)
         count = asked.get(resource, 0)
         if count > 0 and ends == (place < first and container.restart_policy != "Always"):
             number = sorted(asked).index(resource)
             yield _Asking(place, container.name, count, f"container-{place}-request-{number}")
-
-
-def _requests(container: SimulatedContainer) -> Mapping[str, int]:
-    return amounts(container.resources.requests) if container.resources is not None else {}
 
 
 def _created(one: DeviceClass) -> str:

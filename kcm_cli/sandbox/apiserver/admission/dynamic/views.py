@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kcm_cli.api.resource import GVR
+from kcm_cli.api.resource import GVR, group_version
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of
@@ -53,7 +53,7 @@ class View(msgspec.Struct, frozen=True):
     @property
     def api_version(self) -> str:
         group, version, _ = self.kind
-        return f"{group}/{version}" if group else version
+        return group_version(group, version)
 
     @property
     def obj(self) -> Tree | None:
