@@ -105,7 +105,9 @@ def _snapshot(command: Command, progress: "_Progress") -> Snapshot:
     if command.snapshot:
         progress(f"reading {command.snapshot}")
         return load(command.snapshot)
-    path = _kubeconfig(command.kubeconfig)
+    path, problem = kubeconfig.of_cluster(command.kubeconfig)
+    if problem:
+        raise PlanError(problem)
     namespace = command.options.namespace
 
     def taken(kind: str, count: int) -> None:
@@ -161,17 +163,6 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {_escaped(name): _escaped(inner) for name, inner in value.items()}
     return [_escaped(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _kubeconfig(given: str) -> str:
-    """The kubeconfig to use; empty for the pod's service account."""
-    if given or os.environ.get("KUBECONFIG", "").strip(os.pathsep):
-        return given or kubeconfig.usual()
-    usual = kubeconfig.usual()
-    problem = kubeconfig.missing(usual)
-    if problem and "KUBERNETES_SERVICE_HOST" not in os.environ:
-        raise PlanError(problem)
-    return "" if problem else usual
 
 
 class _Progress:

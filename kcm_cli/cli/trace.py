@@ -115,9 +115,8 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     if problems:
         return None
     assert isinstance(since_s, float) and isinstance(for_s, float)
-    path = str(values["kubeconfig"]) or (kubeconfig.usual() if observe else "")
-    if observe and not values["kubeconfig"] and (problem := kubeconfig.missing(path)):
-        problems.append(problem)
+    path, problem = kubeconfig.of_cluster(str(values["kubeconfig"])) if observe else ("", "")
+    problems += [problem] if problem else []
     return Command(
         Target(kind, str(values["namespace"]), name),
         since_s,

@@ -66,6 +66,16 @@ def missing(path: str) -> str:
     return "" if there else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
 
 
+def of_cluster(given: str) -> tuple[str, str]:
+    """(the path of the kubeconfig of the cluster to read, the error if there is none). The path is empty in a pod that
+    has no kubeconfig, for its service account. given: the value of --kubeconfig."""
+    path = given or usual()
+    problem = "" if given else missing(path)
+    if problem and not os.environ.get("KUBECONFIG", "").strip(os.pathsep) and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return "", ""
+    return path, problem
+
+
 def joined(there: Doc, ours: Doc) -> Doc:
     """The existing document with these entries, which replace those of the same names. Raises ValueError."""
     result = {**ours, **there, "current-context": ours["current-context"]}

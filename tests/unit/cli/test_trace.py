@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.cli.trace import main
+from kcm_cli.rest import access
 from tests.incidents.replay import METADATA, audit_log, target
 
 
@@ -45,6 +46,20 @@ def test_a_manager_that_does_not_run(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["po/x", "--server=https://127.0.0.1:1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("(does the manager run? --server names its address)")
+
+
+def test_a_pod_observes_its_own_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("HOME", str(tmp_path)), ("KUBERNETES_SERVICE_HOST", "a"), ("KUBERNETES_SERVICE_PORT", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
+    assert main(["po/x", "--observe"]) == 1
+    assert f"cannot read token file {tmp_path}/token" in capsys.readouterr().err
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    assert main(["po/x", "--observe"]) == 1
+    assert f"there is no kubeconfig {tmp_path}/none" in capsys.readouterr().err
 
 
 def test_an_audit_log_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
