@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 
@@ -24,6 +26,8 @@ from kcm_cli.top.source import Reading, Source
 from kcm_cli.top.table import Look, Shown
 
 _OUTPUT = "Output"
+_LOOK_S = 0.5
+"""How often a view in the background looks whether it is in the foreground again."""
 FLAGS = FlagSet(
     (
         *manager_access.FLAGS,
@@ -134,41 +138,68 @@ def _print(command: Command, before: Reading, now: Reading) -> None:
 
 
 async def _follow(command: Command, source: Source, before: Reading, now: Reading) -> None:
-    """Draw until q or Ctrl-C. A reading that fails is reported, and the last one stays."""
-    look, ended, changed = command.look, asyncio.Event(), asyncio.Event()
-    region = Region(sys.stdout)
-
-    def press(key: str) -> None:
-        if pressed(look, key):
-            ended.set()
-        changed.set()
-
-    region.open()
+    """Draw until q or Ctrl-C, or until the terminal is gone. Ctrl-Z restores the terminal; the view comes back with the
+    foreground. A reading that fails is reported, and the last one stays."""
+    region, showing, loop = Region(sys.stdout), _Showing(command, source, before, now), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTSTP, showing.suspend)
     try:
-        with keys(press):
-            while not ended.is_set():
-                width, height = region.console.size
-                region.draw(table.render(_shown(before, now), look, width, height - 1))
-                changed.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(command.interval_s):
-                        await changed.wait()
-                    continue  # a key: the same figures are drawn anew
-                if not look.paused:
-                    before, now = await _next(source, before, now, look)
+        while not showing.ended:
+            if not region.is_ours:
+                await asyncio.sleep(_LOOK_S)
+                continue
+            region.open()
+            try:
+                with keys(showing.press):
+                    await showing.show(region)
+            finally:
+                region.close()
+            if showing.suspended:
+                os.kill(os.getpid(), signal.SIGSTOP)
     finally:
-        region.close()
+        loop.remove_signal_handler(signal.SIGTSTP)
 
 
-async def _next(source: Source, before: Reading, now: Reading, look: Look) -> tuple[Reading, Reading]:
-    """The last two readings."""
-    try:
-        following = await source.read()
-    except ReadError as error:
-        look.problem = str(error)
-        return before, now
-    look.problem = ""
-    return now, following
+class _Showing:
+    """The live view of a manager. ended: by a key, or since the terminal is gone. suspended: by Ctrl-Z."""
+
+    def __init__(self, command: Command, source: Source, before: Reading, now: Reading) -> None:
+        self.ended = self.suspended = False
+        self._look, self._interval_s = command.look, command.interval_s
+        self._source, self._before, self._now = source, before, now
+        self._changed = asyncio.Event()
+
+    def press(self, key: str) -> None:
+        self.ended = pressed(self._look, key) or self.ended
+        self._changed.set()
+
+    def suspend(self) -> None:
+        self.suspended = True
+        self._changed.set()
+
+    async def show(self, region: Region) -> None:
+        """Draw in an open region, until the view ends or is suspended."""
+        self.suspended = False
+        while not (self.ended or self.suspended):
+            width, height = region.console.size
+            region.draw(table.render(_shown(self._before, self._now), self._look, width, height - 1))
+            if not region.is_open:  # the terminal is gone
+                self.ended = True
+                return
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval_s):
+                    await self._changed.wait()
+                continue  # a key: the same figures are drawn anew
+            if not self._look.paused:
+                await self._read()
+
+    async def _read(self) -> None:
+        try:
+            following = await self._source.read()
+        except ReadError as error:
+            self._look.problem = str(error)
+            return
+        self._look.problem, self._before, self._now = "", self._now, following
 
 
 def pressed(look: Look, key: str) -> bool:

@@ -71,3 +71,16 @@ def test_ctrl_c_ends_it(flags: list[str]) -> None:
         child.send_signal(signal.SIGINT)
         assert child.wait(END_S) == 0
         until(terminal.is_as_it_was)
+
+
+def test_ctrl_z_gives_the_terminal_back_until_the_foreground_returns(flags: list[str]) -> None:
+    with Terminal(24, 100) as terminal, Processes() as processes:
+        child = processes.start(*KCM, "top", *flags, **terminal.options(TERM="xterm-256color"))
+        until(lambda: "keys/s" in terminal.text and not terminal.is_as_it_was(), why=lambda: terminal.text)
+        child.send_signal(signal.SIGTSTP)
+        until(terminal.is_as_it_was)
+        child.send_signal(signal.SIGCONT)
+        until(lambda: not terminal.is_as_it_was())
+        terminal.press("q")
+        assert child.wait(END_S) == 0
+        until(terminal.is_as_it_was)
