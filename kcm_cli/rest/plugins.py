@@ -183,9 +183,9 @@ class Plugin:
             raise CredentialsError(f"{text}: {' '.join(hint.split())}" if hint else text)
         try:
             code, out = run.run([command, *(self._spec.args or ())], env, interactive=interactive)
-        except (OSError, ValueError) as error:  # values: a NUL in an argument, = in the name of a variable
+        except OSError as error:
             self._metrics.called(1, "plugin_not_found_error")
-            raise CredentialsError(f"exec: {self._command}: {getattr(error, 'strerror', error)}") from error
+            raise CredentialsError(f"exec: {self._command}: {error.strerror}") from error
         self._metrics.called(code, "plugin_execution_error" if code else "no_error")
         if run.late:
             raise CredentialsError(f"exec: executable {self._command} was not done within {TIMEOUT_S:.0f}s")
@@ -232,7 +232,7 @@ class _Run:
         self._group = False
 
     def run(self, command: list[str], env: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
-        """The exit code and what was printed. Raises OSError, and ValueError for what no process can have."""
+        """The exit code and what was printed. Raises OSError."""
         stdin = None if interactive else subprocess.DEVNULL
         self._group = not interactive  # the terminal belongs to our own group
         timer = threading.Timer(TIMEOUT_S, self._too_late)
