@@ -92,9 +92,9 @@ def _run(args: Sequence[str]) -> int:
     # imported here, as all below: Ctrl-C is handled before, --version must be quick, and a manager needs neither Typer
     # nor other commands
     if args == ["--version"]:
-        from kcm_cli.component.version import OWN_VERSION
+        from kcm_cli.cli import show_version
 
-        sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
+        show_version.show()
         return 0
     if os.environ.get(_COMPLETE, "").startswith("complete_"):
         from kcm_cli.cli import completing

@@ -8,14 +8,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcm_cli.cli import usage
+from kcm_cli.cli import show_version, usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component import featuregates, logs
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.garbage import loading
 from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.leader_config import LeaderElectionConfig
-from kcm_cli.component.version import OWN_VERSION, raw_version
+from kcm_cli.component.version import raw_version
 from kcm_cli.machinery.quoting import escaped, quote
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import flag_set, flags_beside_file
@@ -41,7 +41,10 @@ def run_manager(arguments: Sequence[str]) -> int:
         return 0
     version = parsed.values.get("version", "false")
     if version in ("true", "raw") and not parsed.problems and not parsed.rest:
-        sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {OWN_VERSION}\n")
+        if version == "raw":
+            sys.stdout.write(f"{raw_version()}\n")
+        else:
+            show_version.show()
         return 0
 
     # imported here: help and version complete no configuration

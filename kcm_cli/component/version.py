@@ -59,6 +59,8 @@ BINARY = Version(1, 36)
 FLOOR = Version(1, 33)
 SERVERS = (BINARY, Version(BINARY.major, BINARY.minor + 1))
 """The API servers that a manager may run with. upstream: https://kubernetes.io/releases/version-skew-policy/"""
+TESTED = "v1.36.2"
+"""The kube-apiserver that the tests run with."""
 
 
 class EffectiveVersion(msgspec.Struct, frozen=True):

@@ -49,7 +49,8 @@ PROCESS_FLAGS = (
         "version",
         VERSION,
         "false",
-        "Print the version and exit. raw prints all details, vX.Y.Z sets the version that is reported.",
+        "Print the version, and on standard error the API servers it is for, and exit. raw prints all details, vX.Y.Z "
+        "sets the version that is reported.",
         "Global",
     ),
     Flag(

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.cli.main import main
-from kcm_cli.component.version import OWN_VERSION
+from kcm_cli.component.version import OWN_VERSION, TESTED
+from tests.kit.places import ROOT
 
+SERVERS = "For API servers v1.36 and v1.37; tested with kube-apiserver v1.36.2.\n"
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 
 
@@ -145,7 +147,7 @@ def test_an_invalid_width_is_ignored() -> None:
 
 def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "kcm_cli", "--version"], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr, done.returncode) == (f"Kubernetes {OWN_VERSION}\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (f"Kubernetes {OWN_VERSION}\n", SERVERS, 0)
 
 
 def test_mistakes_are_reported_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +165,7 @@ def test_mistakes_of_different_stages_are_reported_together(capsys: pytest.Captu
 @pytest.mark.parametrize("args", [["--version"], ["--version=true"], ["-v2", "--version"]])
 def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 0
-    assert capsys.readouterr().out == f"Kubernetes {OWN_VERSION}\n"
+    assert capsys.readouterr() == (f"Kubernetes {OWN_VERSION}\n", SERVERS)
 
 
 @pytest.mark.parametrize("args", [["--version", "raw"], ["raw", "--version=raw"]])
@@ -172,9 +174,15 @@ def test_version_takes_no_argument(args: list[str], capsys: pytest.CaptureFixtur
     assert capsys.readouterr() == ("", "Error: unexpected argument: raw (see kcm --help)\n")
 
 
+@pytest.mark.parametrize("page", ["support.md", "install.md"])
+def test_pages_name_the_api_servers_that_the_version_names(page: str) -> None:
+    assert f"kube-apiserver {TESTED}" in (ROOT / "docs" / page).read_text()
+
+
 def test_raw_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version=raw"]) == 0
-    text = capsys.readouterr().out
+    text, errors = capsys.readouterr()
+    assert errors == ""
     assert text.startswith('version.Info{Major:"1", Minor:"36", ')
     assert f'GitVersion:"{OWN_VERSION}"' in text
 
