@@ -179,5 +179,7 @@ def _testing() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("kcm_cli"):
             raise
-        why = f"kcm's fixtures need the package {error.name}, which is not installed: pip install kcm-cli"
+        why = (
+            f"kcm's fixtures need the package {error.name}, which is not installed: reinstall kcm with its dependencies"
+        )
         return pytest.fail(why, pytrace=False)

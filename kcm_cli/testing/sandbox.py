@@ -242,8 +242,8 @@ class Sandbox:
     def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
         """Poll in real time until the condition is true; returns its value.
 
-        ignoring: errors that count as false, by default AssertionError and LookupError (KeyError, IndexError). Raises
-        TimeoutError.
+        ignoring: errors that count as false, by default AssertionError, LookupError (KeyError, IndexError), NotFound.
+        Raises TimeoutError.
         """
         __tracebackhide__ = True
         return wait(condition, timeout, ignoring)

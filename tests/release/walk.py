@@ -107,8 +107,8 @@ def deploy(walk: Walk) -> None:
 
 def operator(walk: Walk) -> None:
     """The tests of testing-operators.md whose packages the page names."""
-    for command in page("testing-operators.md", "pip install kcm-cli", "pip install kopf"):
-        walk.run(command.replace("pip install kcm-cli", "pip install -q").replace("pip install k", "pip install -q k"))
+    for command in page("testing-operators.md", "pip install pytest", "pip install kopf"):
+        walk.run(command.replace("pip install", "pip install -q"))
     walk.tell("the packages of the examples")
     text = (ROOT / "docs" / "testing-operators.md").read_text()
     files = dict(_FILE.findall(text))
