@@ -7,6 +7,8 @@ upstream: staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/no
 
 from collections.abc import Mapping
 
+import msgspec
+
 from kcm_cli.api.core import Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import (
@@ -33,11 +35,16 @@ def required(affinity: Affinity | None) -> NodeSelector | None:
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
+def has_labels(labels: Mapping[str, str], node_selector: Mapping[str, str] | None) -> bool:
+    """Whether a node with these labels matches ``nodeSelector``."""
+    return not node_selector or all(labels.get(key) == value for key, value in node_selector.items())
+
+
 def fits(
     name: str, labels: Mapping[str, str], node_selector: Mapping[str, str] | None, affinity: Affinity | None
 ) -> bool:
     """Whether the node of this name and labels fits both."""
-    if node_selector and any(labels.get(key) != value for key, value in node_selector.items()):
+    if not has_labels(labels, node_selector):
         return False
     selector = required(affinity)
     return selector is None or selects(selector, name, labels)
@@ -45,7 +52,20 @@ def fits(
 
 def selects(selector: NodeSelector, name: str, labels: Mapping[str, str]) -> bool:
     """Whether one of the terms matches; an empty term matches nothing."""
-    return any(_term_matches(term, name, labels) for term in selector.node_selector_terms)
+    terms = (_parsed(term) for term in selector.node_selector_terms)
+    return any(term is not None and term.matches(name, labels) for term in terms)
+
+
+class Terms:
+    """A node selector to match with many nodes: its terms are parsed once."""
+
+    def __init__(self, selector: NodeSelector) -> None:
+        parsed = map(_parsed, selector.node_selector_terms)
+        self._terms = tuple(term for term in parsed if term is not None)
+
+    def match(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether one of the terms matches."""
+        return any(term.matches(name, labels) for term in self._terms)
 
 
 def node_named(selector: NodeSelector | None) -> str | None:
@@ -57,15 +77,26 @@ def node_named(selector: NodeSelector | None) -> str | None:
     return None
 
 
-def _term_matches(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
+class _Term(msgspec.Struct, frozen=True):
+    fields: tuple[NodeSelectorRequirement, ...]
+    expressions: Selector
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        return all(_field_matches(item, name) for item in self.fields) and self.expressions.matches(labels)
+
+
+def _parsed(term: NodeSelectorTerm) -> _Term | None:
+    """The term; None if it is empty or cannot be parsed."""
     if not term.match_expressions and not term.match_fields:
-        return False
+        return None
+    for item in term.match_fields:
+        if len(item.values) != 1 or item.operator not in ("In", "NotIn"):
+            return None
     try:
         expressions = Selector(tuple(_label_requirement(item) for item in term.match_expressions))
-        fields = all([_field_matches(item, name) for item in term.match_fields])
     except FormatError:
-        return False
-    return fields and expressions.matches(labels)
+        return None
+    return _Term(term.match_fields, expressions)
 
 
 def _label_requirement(item: NodeSelectorRequirement) -> Requirement:
@@ -76,7 +107,6 @@ def _label_requirement(item: NodeSelectorRequirement) -> Requirement:
 
 
 def _field_matches(item: NodeSelectorRequirement, name: str) -> bool:
-    if len(item.values) != 1 or item.operator not in ("In", "NotIn"):
-        raise FormatError("a field of a node selector takes In or NotIn and one value")
+    """Whether a field of one value matches, by In or NotIn."""
     same = item.key == NAME_FIELD and item.values[0] == name
     return same if item.operator == "In" else not same

@@ -28,6 +28,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key, starting
+from kcm_cli.engine.passes import in_turns
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.errors import FormatError
@@ -46,6 +47,9 @@ from kcm_cli.runtime.turns import Turns
 log = logging.getLogger(__name__)
 
 COLLECT_PERIOD_S = 60.0
+SETS = 100
+"""So many DaemonSets are looked at for a changed node in a turn at most."""
+
 REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
 """The shortest time between two writes of a status: the second for each pod, the first at most."""
 SKEW_S = 1.0
@@ -107,6 +111,7 @@ class DaemonSetController:
         except RequestError:
             await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=False)
             raise
+        await self._placements.prepare(daemon_set, self._nodes.store)
         turns = Turns.of_loop()
         await turns.pause()
         pods = self._latest(daemon_set, selector, pods)
@@ -121,11 +126,13 @@ class DaemonSetController:
     async def sync_node(self, name: str) -> None:
         """Queue the DaemonSets that have to create or delete a pod on a changed node, or to count one as misscheduled,
         which stays there though the node would not get one."""
-        node = self._nodes.store.get(name)
-        if node is None:
-            return
         present = {self._controller_key(pod) for pod in self._pods.store.by_index(NODE, name)}
-        for daemon_set in self._sets.store:
+        async for key in in_turns(sorted(self._sets.store.keys()), SETS):
+            daemon_set, node = self._sets.store.get(key), self._nodes.store.get(name)
+            if node is None:
+                return
+            if daemon_set is None:
+                continue
             fit = self._placements.on(daemon_set, node)
             scheduled = daemon_set.key in present
             misplaced = scheduled and (not fit.runs or daemon_set.status.number_misscheduled > 0)

@@ -11,6 +11,11 @@ import msgspec
 from kcm_cli.api.apps import DaemonSet
 from kcm_cli.api.core import Node
 from kcm_cli.controllers.daemonset.plan.placement import Fit, Requirements, fit, requirements_of, same_to_daemons
+from kcm_cli.engine.passes import in_turns
+from kcm_cli.runtime.store import Store
+
+NODES = 500
+"""So many nodes are evaluated in a turn at most."""
 
 
 class _Known(msgspec.Struct):
@@ -27,6 +32,15 @@ class Placements:
     def __init__(self, *, comparisons: bool) -> None:
         self._comparisons = comparisons
         self._known: dict[str, _Known] = {}
+
+    async def prepare(self, daemon_set: DaemonSet, nodes: Store[Node]) -> None:
+        """Evaluate the nodes that are new to this DaemonSet, so that ``of`` finds them. Yields to the loop: anybody may
+        require one of thousands of things."""
+        known = self._of(daemon_set)
+        new = [node for node in nodes if known.nodes.get(node.name) is not node]
+        async for node in in_turns(new, NODES):
+            if nodes.get(node.name) is node:
+                self._fit(known, node)
 
     def of(self, daemon_set: DaemonSet, nodes: Iterable[Node]) -> Mapping[str, Fit]:
         """The fit of each of these nodes, by name, as a new mapping."""

@@ -13,7 +13,7 @@ from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
-from kcm_cli.planning.node_affinity import fits, node_named, required
+from kcm_cli.planning.node_affinity import Terms, has_labels, node_named, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 
@@ -39,9 +39,7 @@ _TOLERATED = (
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
 
 
-class Requirements(View, frozen=True):
-    """The fields of a pod template that decide about nodes."""
-
+class _PodSpec(View, frozen=True):
     node_name: str = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
@@ -49,14 +47,25 @@ class Requirements(View, frozen=True):
     host_network: bool = False
 
 
+class Requirements(msgspec.Struct, frozen=True):
+    """What a pod template requires of nodes. ``terms``: of its node affinity."""
+
+    node_name: str = ""
+    node_selector: Mapping[str, str] | None = None
+    terms: Terms | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
 def requirements_of(template: Doc) -> Requirements:
     """The template's requirements, with the tolerations that all daemon pods get. Raises codec.ShapeError."""
-    own = codec.convert(template.get("spec") or {}, Requirements)
+    own = codec.convert(template.get("spec") or {}, _PodSpec)
     added = (
         Toleration(key=key, operator="Exists", effect=effect)
         for key, effect in daemon_taints(host_network=own.host_network)
     )
-    return msgspec.structs.replace(own, tolerations=(*own.tolerations, *added))
+    selector = required(own.affinity)
+    terms = None if selector is None else Terms(selector)
+    return Requirements(own.node_name, own.node_selector, terms, (*own.tolerations, *added))
 
 
 def daemon_taints(*, host_network: bool) -> Iterable[tuple[str, str]]:
@@ -81,7 +90,9 @@ def fit(wanted: Requirements, node: Node, *, comparisons: bool = False) -> Fit:
     """Whether the node fits the requirements. ``comparisons``: gate TaintTolerationComparisonOperators."""
     if wanted.node_name and wanted.node_name != node.name:
         return NEVER
-    if not fits(node.name, node.labels, wanted.node_selector, wanted.affinity):
+    if not has_labels(node.labels, wanted.node_selector):
+        return NEVER
+    if wanted.terms is not None and not wanted.terms.match(node.name, node.labels):
         return NEVER
     taints = node.spec.taints
     if not taints:

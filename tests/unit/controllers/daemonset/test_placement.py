@@ -1,13 +1,18 @@
+import asyncio
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import Node, NodeSpec, Taint, Toleration
+from kcm_cli.controllers.daemonset import placements
 from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import placement as rules
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER, ONLY_KEPT
 from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.planning import node_affinity
+from kcm_cli.runtime.store import Store
 from tests.kit.growth import grows_linearly
 from tests.unit.controllers.daemonset.conftest import TEMPLATE, node_of, pod_of, set_of
 
@@ -132,3 +137,38 @@ def test_many_pods_of_one_node_take_linear_time():
         return lambda: rules.by_node(pods)
 
     assert grows_linearly(prepare, 1500)
+
+
+def test_the_terms_of_an_affinity_are_parsed_once(monkeypatch):
+    parsed = []
+    real = node_affinity.requirement
+    monkeypatch.setattr(node_affinity, "requirement", lambda *args: parsed.append(args) or real(*args))
+    spec = {"affinity": affinity(ZONE_A, NAMED_N1, {"matchExpressions": [{"key": "disk", "operator": "Exists"}]})}
+    memory, daemon_set = Placements(comparisons=False), set_of(template={**TEMPLATE, "spec": spec})
+    nodes = [node_of(f"n{number}", zone="b") for number in range(9)]
+    assert [name for name, fit in memory.of(daemon_set, nodes).items() if fit.runs] == ["n1"]
+    assert len(parsed) == 2
+
+
+async def test_many_nodes_are_evaluated_in_turns(monkeypatch):
+    monkeypatch.setattr(placements, "NODES", 2)
+    store: Store[Node] = Store()
+    for number in range(5):
+        store.put(node_of(f"n{number}"))
+    seen, evaluated = [], []
+    real = placements.fit
+    monkeypatch.setattr(placements, "fit", lambda *args, **more: evaluated.append(args[1].name) or real(*args, **more))
+
+    async def other():
+        for _ in range(2):
+            seen.append(len(evaluated))
+            store.pop("n4")
+            await asyncio.sleep(0)
+
+    memory, daemon_set = Placements(comparisons=False), set_of()
+    task = asyncio.create_task(other())
+    await memory.prepare(daemon_set, store)
+    await task
+    assert seen == [2, 4]
+    assert evaluated == ["n0", "n1", "n2", "n3"]  # the one that was deleted meanwhile is not remembered
+    assert list(memory.of(daemon_set, store)) == evaluated
