@@ -22,7 +22,7 @@ from kcm_cli.sandbox.nodes.conditions import (
     restarting_condition,
 )
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
-from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, PodState, finished, initialized, shown
+from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, ContainerState, PodState, finished, initialized, shown
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
 from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -55,10 +55,12 @@ def render(
     state = shown(script, state, now)
     initial = initialized(script, state, now)
     spec = pod.spec
+    inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     names = {container.name: container for container in containers_of(pod)}
+    lost = _lost(state.containers[:inits], len(state.containers), initial=initial) if done else range(0)
     reports = [
-        report(pod, names[container.name], container, current, now, lost=done and initial)
-        for container, current in zip(script.containers, state.containers, strict=True)
+        report(pod, names[container.name], container, current, now, lost=index in lost)
+        for index, (container, current) in enumerate(zip(script.containers, state.containers, strict=True))
     ]
     phase = _phase(script, state, now, done=done)
     failing = state.stop is not None and bool(state.stop.reason)
@@ -70,7 +72,6 @@ def render(
         conditions = (*conditions, restarting_condition(phase, resets=resets, old=known.conditions, now=now))
     if done and state.stop is not None and state.stop.reason == EVICTED:
         conditions = (*conditions, evicted_condition(pod, state.stop.message, now))
-    inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     doc: Doc = {
         "observedGeneration": pod.metadata.generation,
         "phase": phase,
@@ -118,6 +119,16 @@ def rejected(pod: SimulatedPod, rejection: Rejection, now: float) -> Doc:
         "message": f"Pod was rejected: {rejection.message}",
         "startTime": instant(now),
     }
+
+
+def _lost(inits: Sequence[ContainerState], number: int, *, initial: bool) -> range:
+    """The containers of a pod that has ended which are reported as lost if they did not run: all of an initialized
+    one, else the init containers up to the last one that started, and always the first.
+
+    upstream: pkg/kubelet/status/status_manager.go#TerminatePod
+    """
+    attempted = max((index for index, each in enumerate(inits) if each.starts), default=0)
+    return range(number if initial else min(attempted + 1, len(inits)))
 
 
 def _has_sandbox(state: PodState, done: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from itertools import chain
 
 import pytest
 
@@ -221,6 +222,21 @@ async def test_containers_that_do_not_stop_are_killed_after_the_grace_period(wor
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
     await world.wait(6)
     assert await world.is_deleted("a")
+
+
+@pytest.mark.parametrize(
+    ("images", "reasons"),
+    [(("I", "x"), ["ContainerStatusUnknown", "PodInitializing"]), (("x", "I"), ["Completed", "InvalidImageName"])],
+)
+async def test_the_first_init_container_of_a_pod_that_ends_is_lost_if_it_never_ran(world: World, images, reasons):
+    inits = [{"name": f"i{at}", "image": image} for at, image in enumerate(images)]
+    await world.pod("a", {"activeDeadlineSeconds": 30, "initContainers": inits})
+    await world.wait(40)
+    status = await world.status("a")
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    shown = [status[key] for key in ("initContainerStatuses", "containerStatuses")]
+    found = [next(iter(each["state"].values()))["reason"] for each in chain(*shown)]
+    assert found == [*reasons, "PodInitializing"]
 
 
 async def test_a_pod_that_exceeds_its_deadline_fails(world: World):
