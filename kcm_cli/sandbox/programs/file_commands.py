@@ -4,9 +4,11 @@ Each takes the shell that runs it and its words, and returns an exit code.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
+from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.programs.shell import Shell
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
@@ -160,6 +162,37 @@ def ls(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
+def find(shell: Shell, words: Sequence[str]) -> int:
+    """``find PATH… -type f -name PATTERN`` in folders whose files are all known."""
+    first = next((at for at, word in enumerate(words[1:], 1) if word[:1] in "-(!"), len(words))
+    options = dict(zip(words[first::2], words[first + 1 :: 2], strict=False))
+    kind, pattern = options.get("-type", ""), options.get("-name", "*")
+    if len(options) * 2 != len(words) - first or set(options) - {"-type", "-name"} or kind not in ("", "f", "d"):
+        raise Unknown
+    code = 0
+    for word, path in shell.paths(words[1:first] or ["."]):
+        if not shell.fs.is_there("-e", path):
+            shell.say(f"find: {word}: No such file or directory\n", error=True)
+            code = 1
+            continue
+        for name, is_folder in _below(shell, word, path):
+            last = name.rstrip("/").rpartition("/")[2] or "/"
+            shell.fs.work.spend(len(last) * len(pattern) * PER_CHARACTER)
+            if kind in ("", "d" if is_folder else "f") and fnmatchcase(last, pattern):
+                shell.say(f"{name}\n")
+    return code
+
+
+def _below(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bool]]:
+    """A file or folder, and all in it, each with whether it is a folder. Raises Unknown."""
+    is_folder = shell.fs.is_folder(path)
+    if not is_folder and path not in shell.fs.texts:
+        raise Unknown  # the files of ConfigMaps and Secrets are symbolic links
+    yield name, is_folder
+    for each in shell.fs.names(path) if is_folder else ():
+        yield from _below(shell, f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}")
+
+
 def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:
     """Raises FileNotFoundError, Unknown."""
     try:
@@ -269,6 +302,7 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "cp": cp,
     "dd": dd,
     "cat": cat,
+    "find": find,
     "ls": ls,
     "chmod": change_mode,
     "chown": change_mode,

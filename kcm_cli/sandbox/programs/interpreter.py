@@ -526,7 +526,7 @@ PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
 _NOT_SIMULATED = frozenset(
     (
         ".", "alias", "arch", "awk", "builtin", "chroot", "cksum", "cmp", "comm", "declare", "df", "diff", "du",
-        "egrep", "eval", "expand", "factor", "fgrep", "find", "flock", "fold", "getopts", "groups", "gunzip", "gzip",
+        "egrep", "eval", "expand", "factor", "fgrep", "flock", "fold", "getopts", "groups", "gunzip", "gzip",
         "hash", "hostid", "install", "let", "link", "ln", "local", "logname", "mapfile", "md5sum", "mkfifo", "mknod",
         "mktemp", "more", "mount", "nice", "nl", "nohup", "nproc", "od", "paste", "pidof", "ps", "read", "readlink",
         "readonly", "realpath", "rev", "rmdir", "sed", "setsid", "sha1sum", "sha256sum", "sha512sum", "shift", "shopt",

@@ -27,6 +27,10 @@ SCRIPTS = {
     "cd /d; head -c 2 f; head -c-3 f; head -n -1 f; head -c 99 f": "onone\ntone\none\ntwo\n",
     "printf 'aé' | tail -c 2; printf 'aé' | head -c 2 | wc -c": "é2\n",
     "for f in /d/*; do echo $f; done; ls /d": "/d/f\nf\n",
+    "mkdir -p /d/a/b; touch /d/a/b/.c; find /d -type f -name '*'; cd /d; find . -type d": (
+        "/d/a/b/.c\n/d/f\n.\n./a\n./a/b\n"
+    ),
+    "touch /d/a.txt; find /d/ -name '*.txt'; find /d/f; find /d -name f": "/d/a.txt\n/d/f\n/d/f\n",
     "grep -n two /d/f; sort -r /d/f": "2:two\ntwo\none\n",
     "head -n1 /d/f; wc -l /d/f; wc -c < /d/f; cut -c2- /d/f; echo a:b | cut -d: -f2": "one\n2 /d/f\n8\nne\nwo\nb\n",
     "expr 2 + 3; expr 7 / 2; basename /a/b.c .c; dirname /a/b": "5\n3\nb\n/a\n",
@@ -54,6 +58,7 @@ def test_true_answers(script: str) -> None:
         ("foobar; echo $?", "127\n", "sh: foobar: not found\n", 0),
         ("/app/run x || echo no", "no\n", "sh: /app/run: not found\n", 0),
         ("echo a$(curl x)b", "ab\n", "sh: curl: not found\n", 0),
+        ("find /d/none /d/f -type f", "/d/f\n", "find: /d/none: No such file or directory\n", 1),
         ("cat /d/none", "", "cat: /d/none: No such file or directory\n", 1),
         ("tail -n 3 /d/none || echo no", "no\n", "tail: /d/none: No such file or directory\n", 0),
         ("base64 /d/none", "", "base64: /d/none: No such file or directory\n", 1),
@@ -95,6 +100,8 @@ def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
         (["cd", "/"], 'exec: "cd": executable file not found in $PATH'),
         (["/app/run"], 'exec: "/app/run": stat /app/run: no such file or directory'),
         (["cat", "/app/x"], 'the sandbox cannot simulate "cat /app/x"'),
+        (["find", "/app"], 'the sandbox cannot simulate "find /app"'),
+        (["find", "/d", "-delete"], 'the sandbox cannot simulate "find /d -delete"'),
         (["ls", "-l"], 'the sandbox cannot simulate "ls -l"'),
         (["grep", "-P", "a"], "the sandbox cannot simulate"),
         (["sh", "-c", "true;" * 5000], "it takes too many steps"),
