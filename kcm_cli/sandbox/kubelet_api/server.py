@@ -50,6 +50,8 @@ LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
 _NO_UPGRADE = "Upgrade request required"
 _KILLED, _KILLED_S = 137, 0.1
 """The exit code of a command whose container ends, and how long it goes on: it may have ended the container itself."""
+_JUST_READ, _MOST_READ = timedelta(seconds=5), 256
+"""How long a client that attaches is taken to be the one that has read the log, and how many logs that is known of."""
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
 T = TypeVar("T")
@@ -155,6 +157,8 @@ class KubeletApi:
         self.talks = Talks(self.commands, self._feeding, clock)
         self._left: set[asyncio.Future[Doc]] = set()
         """The programs whose clients have gone."""
+        self._read: dict[tuple[str, str, Run], datetime] = {}
+        """When whole logs were read, by the pod's UID, the container and its run."""
 
     # -- logs
 
@@ -188,6 +192,10 @@ class KubeletApi:
             raise bad_request(text)
         chosen = LogOptions(query, now)
         if not follow:
+            if set(query) <= {"container"}:
+                self.overrides.set(self._read, (pod.view.uid, name, run), now)
+                if len(self._read) > _MOST_READ:
+                    del self._read[next(iter(self._read))]
             return Response(200, TEXT_HEADERS, chosen.past(log.lines))
         return Stream(200, TEXT_HEADERS, self._follow(pod, name, log, chosen))
 
@@ -393,14 +401,16 @@ class KubeletApi:
         """Write what a container writes from now on until it ends, however it ends.
 
         The program of a run that lasts for its minimum only has written everything already: a real one would have
-        ended, and kubectl would show its log.
+        ended, and kubectl would show its log. Since v1.36 ``kubectl run`` shows the log before it attaches, too.
         """
         now = self._clock.now()
         log = self._log_of(pod, name, run, now + _AHEAD)
         if log is None:
             return failed("attach: the output of the container is not known", name)
         over = log.done is not None and log.done <= now
-        chosen = LogOptions({} if over else {"tailLines": "0"}, now)
+        read = self._read.get((pod.view.uid, name, run))
+        shows = over and (read is None or now - read > _JUST_READ)
+        chosen = LogOptions({} if shows else {"tailLines": "0"}, now)
         async with aclosing(self._follow(pod, name, log, chosen)) as lines:
             async for data in lines:
                 await console.write(data.replace(b"\n", b"\r\n") if console.wanted.tty and not log.is_heard else data)

@@ -203,6 +203,15 @@ def test_attach_to_a_program_that_is_over_shows_its_output(kcm_sandbox, kcm_name
     assert (client.read_stdout(), client.returncode) == ("hi\n", 0)
 
 
+def test_attach_shows_no_output_that_the_log_has_just_shown(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("echo", "hi"), run_time="60s")
+    assert core.read_namespaced_pod_log(name, kcm_namespace, container="c") == "hi\n"
+    client = attached(core, kcm_namespace, name)
+    kcm_sandbox.advance(70, patience=0.01)
+    client.run_forever(timeout=60)
+    assert (client.read_stdout(), client.returncode) == ("", 0)
+
+
 def test_missing_logs_are_reported_once(kcm_namespace, core, pod):
     name = pod("a")
     with pytest.raises(kubernetes.client.ApiException, match=f"with the annotation {PREFIX}logs.c") as caught:
