@@ -45,16 +45,25 @@ def main(arguments: Sequence[str]) -> int:
         from kcm_cli.sandbox.networks import misfit
 
         command = read(arguments)
-        cluster, problems = read_flags(shlex.split(os.environ.get(FLAGS, "")))
+        words, broken = _split(os.environ.get(FLAGS, ""))
+        cluster, problems = read_flags(words)
     for note in command.notes:
         sys.stderr.write(f"{_NAME}: {note}\n")
-    wrong = [*command.problems, *(f"{FLAGS}: {problem}" for problem in problems)]
+    wrong = [*command.problems, *(f"{FLAGS}: {problem}" for problem in (*broken, *problems))]
     if problem := misfit(command.settings.service_ranges, nodes=cluster.nodes > 0):
         wrong.append(f"--service-cluster-ip-range: {problem}")
     if wrong:
         return _fail(wrong)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_run(command, cluster))
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """(the words of a variable, errors)."""
+    try:
+        return shlex.split(text), []
+    except ValueError as error:
+        return [], [str(error)]
 
 
 def _help() -> int:

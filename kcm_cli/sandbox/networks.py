@@ -14,7 +14,9 @@ _SPARE_BLOCKS = ((IPv4Address("100.64.0.0"), 4096), (IPv4Address("10.160.0.0"), 
 FIRST_HOST = IPv4Address("172.18.0.2")
 SERVICE_RANGE = "10.0.0.0/16"
 """The default range of Services."""
-_LEAST_ADDRESSES, _TWO = 2, "10.96.0.0/16,fd00:10:96::/112"
+_LEAST_ADDRESSES, _LEAST_OF_FIRST, _TWO = 2, 8, "10.96.0.0/16,fd00:10:96::/112"
+"""How many addresses a range of Services has at least; the first one has that of the API server. upstream:
+pkg/controlplane/apiserver/options/options.go#ServiceIPRange"""
 DNS_OFFSET = 9
 """kubeadm gives DNS the tenth address of the Services' range; the API server has the first one."""
 DNS = IPv4Network(SERVICE_RANGE)[1 + DNS_OFFSET]
@@ -33,8 +35,9 @@ def service_ranges(text: str) -> tuple[str, ...]:
             network = ip_network(part.strip(), strict=False)
         except ValueError:
             raise ValueError(f'"{part.strip()}" is no CIDR, such as {SERVICE_RANGE}, or two: {_TWO}') from None
-        if network.num_addresses < _LEAST_ADDRESSES:
-            raise ValueError(f"{network} has fewer than {_LEAST_ADDRESSES} addresses")
+        least = _LEAST_ADDRESSES if found else _LEAST_OF_FIRST
+        if network.num_addresses < least:
+            raise ValueError(f"{network} has fewer than {least} addresses")
         found.append(network)
     if len(found) > len({network.version for network in found}):
         raise ValueError(f"two CIDRs are of different families, such as {_TWO}")

@@ -96,6 +96,14 @@ def test_suites_get_an_api_server_alone_unless_they_ask_for_more(flags: str, nod
     assert (cluster.nodes, cluster.manager, problems) == (nodes, manager, [])
 
 
+def test_a_quotation_that_does_not_end_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KCM_SANDBOX_FLAGS", '--nodes="1')
+    assert kube_apiserver.main(["--etcd-servers=x"]) == 1
+    assert capsys.readouterr() == ("", "Error: kube-apiserver: KCM_SANDBOX_FLAGS: No closing quotation\n")
+
+
 def test_services_are_not_where_simulated_nodes_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,19 @@ def test_the_address_of_dns_follows_that_of_the_server(server: str, dns: str) ->
 
 
 @pytest.mark.parametrize(
+    ("ranges", "problem"),
+    [
+        ("10.0.0.0/30", "10.0.0.0/30 has fewer than 8 addresses"),
+        ("10.0.0.0/16,fd00::/128", "fd00::/128 has fewer than 2"),
+    ],
+)
+def test_a_range_that_is_too_small_is_named(ranges: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        networks.service_ranges(ranges)
+    assert networks.service_ranges("10.0.0.0/29,fd00::/127") == ("10.0.0.0/29", "fd00::/127")
+
+
+@pytest.mark.parametrize(
     ("ranges", "nodes", "system_pods", "problem"),
     [
         ("10.244.0.0/16", True, False, "10.244.0.0/16 overlaps 10.244.0.0/14"),

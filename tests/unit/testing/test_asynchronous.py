@@ -66,7 +66,7 @@ def test_the_value_of_a_fixture_has_a_type_that_can_be_imported(name: str) -> No
     [
         (
             {"service_cluster_ip_range": "10.0.0.0"},
-            "HostOptions: service_cluster_ip_range: 10.0.0.0/32 has fewer than 2",
+            "HostOptions: service_cluster_ip_range: 10.0.0.0/32 has fewer than 8",
         ),
         ({"service_cluster_ip_range": "x"}, 'HostOptions: service_cluster_ip_range: "x" is no CIDR'),
         ({"service_cluster_ip_range": "10.0.0.0/8,11.0.0.0/8"}, "two CIDRs are of different families"),
