@@ -201,6 +201,8 @@ def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:
         return [word]
     if "d" in options:
         return [word]
+    if set(options) & {"a", "A"} and not shell.fs.is_folder(path):
+        raise Unknown  # folders of ConfigMaps and Secrets have "..data", and one named after a time
     if "a" in options:
         return [".", "..", *names]
     return names if "A" in options else [name for name in names if not name.startswith(".")]

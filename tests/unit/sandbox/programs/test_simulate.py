@@ -423,6 +423,11 @@ class Folders:
         return ""
 
 
+class Keys(Folders):
+    def names(self, path: str) -> Sequence[str]:
+        return ("key",)
+
+
 TEXT = (
     "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
     " test -d cat ls mkdir rm -rf ${A:-b} > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv"
@@ -749,6 +754,12 @@ def test_pipelines_of_long_texts_cost_too_much() -> None:
 )
 def test_the_first_process(script: str, text: str | None) -> None:
     known = outcome(("sh", "-c", script), {}, volumes=Folders("/"))
+    assert (None if known is None else "".join(each.text for each in known.output)) == text
+
+
+@pytest.mark.parametrize(("options", "text"), [("", "key\n"), ("-1", "key\n"), ("-a", None), ("-A", None)])
+def test_hidden_names_in_the_folder_of_a_config_map(options: str, text: str | None) -> None:
+    known = outcome(("sh", "-c", f"ls {options} /config"), {}, volumes=Keys("/"))
     assert (None if known is None else "".join(each.text for each in known.output)) == text
 
 
