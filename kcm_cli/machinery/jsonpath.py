@@ -210,9 +210,17 @@ def _indexed(index: int) -> Step:
 
 
 def _sliced(part: slice) -> Step:
+    """The items from start to stop, or nothing if one of both is outside of the list."""
+
     def step(value: object, work: _Work) -> Iterator[object]:
-        if isinstance(value, list):
-            yield from value[part]
+        if not isinstance(value, list):
+            return
+        start, stop = (
+            at if at >= 0 else at + len(value)
+            for at in (part.start or 0, len(value) if part.stop is None else part.stop)
+        )
+        if 0 <= start < stop <= len(value):
+            yield from value[start : stop : part.step]
 
     return step
 

@@ -1,13 +1,25 @@
 """Values as Go prints them with ``%v``: ``map[a:1 b:[x y]]``. Some errors contain documents in this form."""
 
+import msgspec
+
 from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.machinery.integers import fits_int64
 
 _FLOATS = 10**308
 
 
+class Foreign(msgspec.Struct, frozen=True):
+    """A Go value that JSON does not have: what ``%v``, ``%#v`` and ``%T`` show of it."""
+
+    text: str
+    source: str
+    type: str
+
+
 def go_value(value: object) -> str:
     """``%v`` of a decoded JSON value: keys sorted, strings without quotes."""
+    if isinstance(value, Foreign):
+        return value.text
     if value is None:
         return "<nil>"
     if value is True or value is False:
@@ -27,6 +39,8 @@ def go_type(value: object) -> str:
         return "%!s(<nil>)"
     if isinstance(value, bool):
         return "bool"
+    if isinstance(value, Foreign):
+        return value.type
     names: dict[type, str] = {str: "string", int: "int64", float: "float64", dict: "map[string]interface {}"}
     return names.get(type(value), "[]interface {}")
 

@@ -15,11 +15,12 @@ from kcm_cli.sandbox.apiserver.apply import atoms
 from kcm_cli.sandbox.apiserver.apply.atoms import Form, form
 from kcm_cli.sandbox.apiserver.apply.elements import NoElement, item_element, text
 from kcm_cli.sandbox.apiserver.apply.fieldset import LEAF, SELF, Fields, is_member
-from kcm_cli.sandbox.apiserver.apply.gofmt import go_type, go_value
+from kcm_cli.sandbox.apiserver.apply.gofmt import Foreign, go_type, go_value
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ABSENT = object()
 _ANYTHING = frozenset(("raw", "any", "or", "intorstr"))
+_UNDEFINED = "{{undefined}}"
 Items = list[object]
 
 
@@ -31,6 +32,8 @@ def problems(node: Node, value: object, path: str = "", *, duplicates: bool = Fa
 
     Of a number or string (``intorstr``) the schema says nothing: what it is not, its decoder finds.
     """
+    if isinstance(value, Foreign) and node.kind in _ANYTHING:
+        return [_at(path, f"expected map, got {_shown(value)}")]
     if value is None or (node.kind in _ANYTHING and not (node.fields and isinstance(value, dict))):
         return []
     if node.kind in ("struct", "map", "object", "any"):
@@ -68,8 +71,10 @@ def _list_problems(node: Node, value: object, path: str, *, duplicates: bool) ->
     seen: set[str] = set()
     kind = atoms.item(node)
     for index, item in enumerate(value):
-        element = f"i:{index}"
-        if node.list_type != "atomic":
+        element, shown = f"i:{index}", ""
+        if node.list_type != "atomic" and (hidden := _hidden(node, item)):
+            shown = hidden
+        elif node.list_type != "atomic":
             try:
                 element = item_element(node, item)
             except NoElement as error:
@@ -77,8 +82,16 @@ def _list_problems(node: Node, value: object, path: str, *, duplicates: bool) ->
             if element in seen and not duplicates:
                 found.append(_at(path, f"duplicate entries for key {text(element)}"))
             seen.add(element)
-        found += problems(kind, item, path + text(element), duplicates=duplicates)
+        found += problems(kind, item, path + (shown or text(element)), duplicates=duplicates)
     return found
+
+
+def _hidden(node: Node, item: object) -> str:
+    """How the path shows an item that is identified by a foreign value; empty for other items."""
+    if isinstance(item, Foreign) and node.list_type != "map":
+        return f"[={_UNDEFINED}]"
+    keys = [key for key in node.keys if isinstance(item.get(key), Foreign)] if isinstance(item, dict) else []
+    return f"[{','.join(f'{key}={_UNDEFINED}' for key in keys)}]" if keys else ""
 
 
 def _scalar_problem(node: Node, value: object) -> str:
@@ -89,7 +102,7 @@ def _scalar_problem(node: Node, value: object) -> str:
     if node.kind in ("int32", "int64", "number"):
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
-    return f"expected any scalar, got {_shown(value)}" if isinstance(value, dict | list) else ""
+    return f"expected any scalar, got {_shown(value)}" if isinstance(value, dict | list | Foreign) else ""
 
 
 def _shown(value: object) -> str:
@@ -105,6 +118,8 @@ def _go(value: object) -> str:
         return f"[]interface {{}}{{{', '.join(map(_go, value))}}}"
     if value is None:
         return "interface {}(nil)"
+    if isinstance(value, Foreign):
+        return value.source
     return quote(value) if isinstance(value, str) else go_value(value)
 
 

@@ -6,6 +6,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.admission.dynamic.merging import MergeError, Merger
+from kcm_cli.sandbox.apiserver.admission.dynamic.natives import NotNative, native
 from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Binding,
     ConfigurationError,
@@ -196,10 +198,11 @@ class MutatingPolicies:
             raise MutationError("unsupported return type from ApplyConfiguration expression")
         if wrong := _misnamed(value, "Object"):
             raise MutationError("type mismatch: " + "\n".join(wrong))
-        configuration = _json(value)
-        assert isinstance(configuration, dict)
         try:
+            configuration = cast("Tree", native(value))
             return self._merger.merge(Target(*view.kind), current, configuration)
+        except NotNative:
+            raise MutationError("invalid return type: *dynamic.ObjectVal") from None
         except MergeError as error:
             raise MutationError(f"error applying patch: {error}") from None
 

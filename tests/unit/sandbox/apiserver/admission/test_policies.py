@@ -267,6 +267,12 @@ async def test_the_policies_themselves_are_exempt(api: Api) -> None:
         pytest.param("Object{data: {'x': 'y'}}", {"a": "b"}, {"a": "b", "x": "y"}, id="apply adds"),
         pytest.param("Object{}", {"a": "b"}, {"a": "b"}, id="apply nothing"),
         pytest.param(
+            "Object{metadata: Object.metadata{generation: 9007199254740993}, data: {'x': type(1)}}",
+            {"a": "b"},
+            {"a": "b", "x": "int"},
+            id="apply large numbers and types",
+        ),
+        pytest.param(
             "[JSONPatch{op: 'add', path: '/data/x', value: 'y'}]", {"a": "b"}, {"a": "b", "x": "y"}, id="patch adds"
         ),
         pytest.param(
@@ -386,6 +392,44 @@ async def test_a_reinvoked_policy_sees_its_own_change(api: Api) -> None:
                 ),
             )
         ),
+        *(
+            pytest.param(
+                f"Object{{{fields}}}",
+                f"error applying patch: failed to convert patch object to typed object: {why}",
+                id=fields,
+            )
+            for fields, why in (
+                ("data: {'x': null}", ".data.x: expected string, got &value.valueUnstructured{Value:0}"),
+                ("data: null", ".data: expected map, got &{NULL_VALUE}"),
+                ("immutable: null", ".immutable: expected boolean, got &{NULL_VALUE}"),
+                (
+                    "metadata: Object.metadata{finalizers: [null]}",
+                    ".metadata.finalizers[={{undefined}}]: expected string, got &value.valueUnstructured{Value:0}",
+                ),
+                (
+                    "binaryData: {'x': b'abc'}",
+                    ".binaryData.x: expected string, got &value.valueUnstructured{Value:[]uint8{0x61, 0x62, 0x63}}",
+                ),
+                (
+                    "metadata: Object.metadata{generation: 1u}",
+                    ".metadata.generation: expected numeric (int or float), got uint64",
+                ),
+                (
+                    "metadata: Object.metadata{creationTimestamp: timestamp('2020-01-01T00:00:01.5Z')}",
+                    ".metadata.creationTimestamp: expected any scalar, got &{2020-01-01 00:00:01.5 +0000 UTC}",
+                ),
+                (
+                    "data: {'x': timestamp('2020-01-01T00:00:01.5Z')}",
+                    ".data.x: expected string, got &value.valueUnstructured{Value:"
+                    "time.Date(2020, time.January, 1, 0, 0, 1, 500000000, time.UTC)}",
+                ),
+                (
+                    "data: {'x': duration('90s')}",
+                    ".data.x: expected string, got &value.valueUnstructured{Value:90000000000}",
+                ),
+            )
+        ),
+        pytest.param("Object{data: {1: 'x'}}", "invalid return type: *dynamic.ObjectVal", id="a number as key"),
         pytest.param(
             "[JSONPatch{op: 'add', path: '/data', value: Object.data{a: Object.data.b{}}}]",
             'type mismatch: unexpected type name "Object.data.b", expected "Object.data.a", which matches field name '

@@ -157,6 +157,8 @@ def test_enumerations_and_defaults_of_fields(openapi):
     for shown in (port["protocol"]["description"], protocol["description"]):
         assert shown.startswith("Protocol for port.")
         assert shown.endswith(explained + ' - `"UDP"` is the UDP protocol.')
+    scope = v2["io.k8s.api.admissionregistration.v1.RuleWithOperations"]["properties"]["scope"]["description"]
+    assert '\n\n\nPossible enum values:\n - `"*"` means' in scope
 
 
 def test_operations_of_discovery_and_of_namespaces(openapi):
