@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.transport import Around, Request, Response
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World, resource
@@ -103,6 +103,31 @@ async def test_a_pod_without_tolerations_is_evicted_at_once(world: World):
     async with tolerant(world) as story:
         await story.taint("k")
         assert await story.left(5) == 0
+        assert await story.event_messages() == [MARKED]
+
+
+async def test_an_evicted_pod_that_is_gone_before_the_answer_was_not_cancelled(world: World):
+    """A pod without a grace period is deleted at once; its watch event comes before the response to the deletion."""
+    answered: list[bool] = []
+
+    class Late(Around):
+        async def send(self, request: Request) -> Response:
+            response = await self._inner.send(request)
+            if request.method == "DELETE":
+                await world.wait(5)
+                answered.append(True)
+            return response
+
+    await world.pod("p", {"terminationGracePeriodSeconds": 0})
+    await world.wait(10)
+    story = Story(world, await world.node_of("p"))
+    async with controllers(world, names=["taint-eviction-controller"], transport=Late(world.server.transport())):
+        await world.wait(1)
+        await story.taint("k")
+        await world.wait(3)
+        assert await world.is_deleted("p") and not answered
+        await world.wait(10)
+        assert answered
         assert await story.event_messages() == [MARKED]
 
 
