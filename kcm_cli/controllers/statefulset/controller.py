@@ -4,7 +4,7 @@ upstream: pkg/controller/statefulset
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
@@ -17,12 +17,10 @@ from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
 from kcm_cli.controllers.statefulset.plan import Replicas, differs, plan, status, unobserved
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
-from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
+from kcm_cli.controllers.statefulset.plan.claims import template_names
 from kcm_cli.controllers.statefulset.plan.decide import present_pods
 from kcm_cli.controllers.statefulset.plan.identity import (
     is_member,
-    ordinal_of,
-    ordinals_at_hand,
     parent_and_ordinal,
 )
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
@@ -41,7 +39,7 @@ from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable, controlled_by
+from kcm_cli.runtime.store import CONTROLLER_UID, Store, by_controller, claimable, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +184,7 @@ class StatefulSetController:
         self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found
     ) -> Snapshot:
         current = revision_rules.current(set_, revisions, found.update)
-        claims = self._claims_of(set_, pods)
+        claims = _Claims(self._claims.store, set_.namespace)
         waiting = frozenset(self._waits_s(set_, pods))
         return Snapshot(set_, tuple(pods), current, found.update, claims, found.collisions, waiting)
 
@@ -199,16 +197,6 @@ class StatefulSetController:
         rejected = (pod for pod in pods if pod_rules.is_rejected(pod) and not pod.deleting)
         found = ((pod.uid, self._rejected.waits(_backoff_key(set_, pod), now)) for pod in rejected)
         return {uid: delay for uid, delay in found if delay is not None}
-
-    def _claims_of(self, set_: StatefulSet, pods: Sequence[Pod]) -> Mapping[str, PersistentVolumeClaim]:
-        names = template_names(set_)
-        if not names:
-            return {}
-        taken = {ordinal_of(pod) for pod in pods}
-        ordinals = taken.union(ordinals_at_hand(set_, taken))
-        wanted = (claim_name(set_, name, ordinal) for ordinal in ordinals for name in names)
-        found = ((name, self._claims.store.get(f"{set_.namespace}/{name}")) for name in wanted)
-        return {name: one for name, one in found if one is not None}
 
     # -- writing
 
@@ -236,6 +224,17 @@ class StatefulSetController:
         self.metrics.allowed(set_, policy, max_unavailable(set_))
         if set_.spec.update_strategy.type != ON_DELETE:
             self.metrics.down(set_, policy, unavailable(snapshot, present_pods(planned.slots), now))
+
+
+class _Claims:
+    """The claims of a namespace in the cache."""
+
+    def __init__(self, store: Store[PersistentVolumeClaim], namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+
+    def get(self, name: str, /) -> PersistentVolumeClaim | None:
+        return self._store.get(f"{self._namespace}/{name}")
 
 
 def _backoff_key(set_: StatefulSet, pod: Pod) -> str:

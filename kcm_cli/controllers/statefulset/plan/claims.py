@@ -5,7 +5,8 @@ A claim is deleted with its owner: with the set, or with a pod that is scaled do
 upstream: pkg/controller/statefulset/stateful_set_utils.go#isClaimOwnerUpToDate, updateClaimOwnerRefForSetAndPod
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -19,7 +20,12 @@ from kcm_cli.planning.pod_template import controller_ref, labels_of
 
 RETAIN, DELETE = "Retain", "Delete"
 
-Claims = Mapping[str, PersistentVolumeClaim]
+
+class Claims(Protocol):
+    """The existing claims. Each is looked up when it is asked for: pods times claim templates may be millions."""
+
+    def get(self, name: str, /) -> PersistentVolumeClaim | None:
+        """The claim of this name."""
 
 
 class Ownership(msgspec.Struct, frozen=True):

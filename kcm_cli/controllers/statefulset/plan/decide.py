@@ -30,6 +30,7 @@ from kcm_cli.controllers.statefulset.plan.identity import (
     ordinal_of,
     ordinals_at_hand,
     pod_name,
+    pods_with_claims,
     revision_of,
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
@@ -208,7 +209,8 @@ def _in_order(
         if not may_go_on or enough_claims(missing):
             return [living], False
     surplus = _next_surplus(snapshot, slots, condemned, now) if condemned else ()
-    return [living, _condemned_claims(snapshot, condemned), surplus], not condemned
+    near = condemned[: pods_with_claims(snapshot.set)]
+    return [living, _condemned_claims(snapshot, near), surplus], not condemned
 
 
 def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[Step, ...], bool]:
@@ -259,9 +261,11 @@ def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[
             missing += _missing_claims(steps)
             if enough_claims(missing):
                 break
-    claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, condemned)}
-    deletions = {pod.uid: (_surplus_deletion(snapshot.set, pod),) for pod in condemned if not pod.deleting}
-    surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in condemned)
+    most = pods_with_claims(snapshot.set)
+    near = condemned if len(condemned) <= most else sorted(condemned, key=lambda pod: pod.deleting)[:most]
+    claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, near)}
+    deletions = {pod.uid: (_surplus_deletion(snapshot.set, pod),) for pod in near if not pod.deleting}
+    surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in near)
     return [living, [steps for steps in surplus if steps]]
 
 

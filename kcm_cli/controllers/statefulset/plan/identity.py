@@ -17,7 +17,8 @@ _MAX_ORDINAL = 2**31 - 1
 MAX_MISSING = 500
 """The maximum number of missing pods that one sync considers and creates."""
 MAX_CLAIMS = 10_000
-"""With so many missing claims a sync leaves the rest to the next one. Those of one pod are not divided."""
+"""With so many claims to create, or of surplus pods, a sync leaves the rest to the next one. Those of one pod are not
+divided."""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
@@ -59,13 +60,18 @@ def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> range:
     """
     start = start_of(set_)
     end = start + replicas_of(set_)
-    most = min(MAX_MISSING, MAX_CLAIMS // max(1, len(set_.spec.volume_claim_templates)))
+    most = min(MAX_MISSING, pods_with_claims(set_))
     missing = 0
     for ordinal in range(start, end):
         missing += ordinal not in taken
-        if missing == max(1, most):
+        if missing == most:
             return range(start, ordinal + 1)
     return range(start, end)
+
+
+def pods_with_claims(set_: StatefulSet) -> int:
+    """The number of pods that have MAX_CLAIMS claims together; at least 1."""
+    return max(1, MAX_CLAIMS // max(1, len(set_.spec.volume_claim_templates)))
 
 
 def enough_claims(missing: int) -> bool:

@@ -1,11 +1,10 @@
 """The snapshot of one StatefulSet."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from kcm_cli.api.apps import StatefulSet
-from kcm_cli.api.core import PersistentVolumeClaim, Pod
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.claims import Claims
 from kcm_cli.machinery.codec import Doc
 
 
@@ -17,9 +16,9 @@ class Revision(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A StatefulSet, the pods that it controls, its two revisions, and the claims of its pods by name.
+    """A StatefulSet, the pods that it controls, its two revisions, and the claims of its namespace by name.
 
-    claims: the existing claims of existing and wanted pods. collisions: status.collisionCount. waiting: uids of pods
+    collisions: status.collisionCount. waiting: uids of pods
     that their nodes rejected, and that may not be deleted yet.
     """
 
@@ -27,6 +26,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     current: Revision
     update: Revision
-    claims: Mapping[str, PersistentVolumeClaim]
+    claims: Claims
     collisions: int = 0
     waiting: frozenset[str] = frozenset()

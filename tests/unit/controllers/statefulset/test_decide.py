@@ -233,3 +233,28 @@ def test_one_sync_creates_a_limited_number_of_claims(policy, pods, expected):
 def test_a_pod_may_have_more_claims_than_one_sync_creates():
     set_ = set_of(volumeClaimTemplates=many_templates(MAX_CLAIMS + 1), podManagementPolicy="Parallel")
     assert claims_created(decide(take_snapshot(set_), NOW)) == [MAX_CLAIMS + 1]
+
+
+class Counted(dict):
+    looked = 0
+
+    def get(self, *args):
+        self.looked += 1
+        return super().get(*args)
+
+
+@pytest.mark.parametrize(
+    ("policy", "replicas", "expected"),
+    [
+        pytest.param("Parallel", 0, ["delete db-5", "delete db-4", "delete db-3"], id="surplus pods"),
+        pytest.param("OrderedReady", 0, ["delete db-299"], id="surplus pods, in order"),
+        pytest.param("Parallel", 300, ["mend db-0", "mend db-1", "mend db-2", "mend db-3"], id="pods without volumes"),
+    ],
+)
+def test_one_sync_looks_at_a_limited_number_of_claims(policy, replicas, expected):
+    set_ = set_of(replicas=replicas, podManagementPolicy=policy, volumeClaimTemplates=many_templates(3000))
+    pods = [pod_of(n, deleting=policy == "Parallel" and n > 5) for n in range(300)]
+    claims = Counted()
+    snapshot = msgspec.structs.replace(take_snapshot(set_, *pods, settled=True), claims=claims)
+    assert steps(decide(snapshot, NOW)) == expected
+    assert 0 < claims.looked <= 3 * MAX_CLAIMS

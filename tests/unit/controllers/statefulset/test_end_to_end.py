@@ -223,7 +223,7 @@ async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, story: Sto
         assert await story.settled("i:2", 7)
 
 
-async def test_a_set_gets_more_claims_than_one_sync_creates(world: World, story: Story, monkeypatch):
+async def test_a_set_has_more_claims_than_one_sync_looks_at(world: World, story: Story, monkeypatch):
     monkeypatch.setattr(identity, "MAX_CLAIMS", 3)
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     templates = [{"metadata": {"name": name}, "spec": claim} for name in ("data", "logs")]
@@ -232,6 +232,9 @@ async def test_a_set_gets_more_claims_than_one_sync_creates(world: World, story:
         await world.wait(60)
         assert len(await story.pods()) == 5
         assert len(await world.items(PERSISTENT_VOLUME_CLAIMS)) == 10
+        await story.patch({"replicas": 0})
+        await world.wait(60)
+        assert await story.pods() == {}
 
 
 async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, story: Story):
