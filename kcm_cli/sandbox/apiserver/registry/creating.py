@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid,
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
-from kcm_cli.sandbox.apiserver.registry.etcd_limits import keep
+from kcm_cli.sandbox.apiserver.registry.etcd_limits import TooLarge, limit, smaller
 from kcm_cli.sandbox.apiserver.registry.options import (
     APPLY_TYPES,
     WriteOptions,
@@ -26,7 +26,7 @@ from kcm_cli.sandbox.apiserver.registry.options import (
     unsigned,
     write_options,
 )
-from kcm_cli.sandbox.apiserver.store import AlreadyExists, Check, Stored
+from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import required
@@ -150,11 +150,12 @@ class Creator:
             return kept
 
     def _store(self, call: Call, name: str, doc: Tree) -> Stored:
-        def write(doc: Tree, check: Check) -> Stored:
-            return self._core.store.create(call.hub.storage, call.namespace, name, doc, check)
-
-        key = self._core.storage_key(call.hub.info, object_key(call.namespace, name))
-        return keep(write, doc, key, 0, applied=call.content_type in APPLY_TYPES)
+        check = limit(self._core.storage_key(call.hub.info, object_key(call.namespace, name)), 0)
+        while True:
+            try:
+                return self._core.store.create(call.hub.storage, call.namespace, name, doc, check)
+            except TooLarge as error:
+                doc = smaller(doc, error, applied=call.content_type in APPLY_TYPES)
 
     def around(self, call: Call, write: Write) -> AbstractAsyncContextManager[None]:
         """What the kind declares around the write of an object."""

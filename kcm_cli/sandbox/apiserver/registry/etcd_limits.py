@@ -6,8 +6,6 @@ upstream: etcd server/embed/config.go#DefaultMaxRequestBytes, client/v3/options.
 apiserver pkg/endpoints/handlers/rest.go#isTooLargeError (v1.36)
 """
 
-from collections.abc import Callable
-
 from kcm_cli.api.protobuf.decoding import UnknownForm
 from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.machinery import go_json
@@ -27,26 +25,22 @@ class TooLarge(Exception):
     """The object is too large for etcd. The text is upstream's."""
 
 
-def keep(write: Callable[[Tree, Check], Stored], doc: Tree, key: str, old: int, *, applied: bool) -> Stored:
-    """Write an object. One that is too large is written without managedFields, unless it was ``applied``, as upstream.
-
-    key: that of etcd. old: the revision of the stored object, or 0. Raises ApiError 500, and what ``write`` raises.
-    """
+def limit(key: str, old: int) -> Check:
+    """The check of a version, which raises TooLarge. key: that of etcd. old: the stored object's revision, or 0."""
 
     def check(stored: Stored) -> None:
         if len(stored.data) >= _LARGE and (why := _problem(stored.doc, key, old)):
             raise TooLarge(why)
 
-    try:
-        return write(doc, check)
-    except TooLarge as error:
-        if applied or "managedFields" not in doc["metadata"]:
-            raise plain(str(error)) from None
-    metadata = {name: value for name, value in doc["metadata"].items() if name != "managedFields"}
-    try:
-        return write({**doc, "metadata": metadata}, check)
-    except TooLarge as error:
+    return check
+
+
+def smaller(doc: Tree, error: TooLarge, *, applied: bool) -> Tree:
+    """The object without managedFields, which upstream tries next, unless it was ``applied``. Raises ApiError 500 if
+    there is nothing to leave out."""
+    if applied or "managedFields" not in doc["metadata"]:
         raise plain(str(error)) from None
+    return {**doc, "metadata": {name: value for name, value in doc["metadata"].items() if name != "managedFields"}}
 
 
 def _problem(doc: Tree, key: str, old: int) -> str:

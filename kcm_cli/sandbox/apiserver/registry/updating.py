@@ -32,10 +32,10 @@ from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, namespace_of
-from kcm_cli.sandbox.apiserver.registry.etcd_limits import keep
+from kcm_cli.sandbox.apiserver.registry.etcd_limits import TooLarge, limit, smaller
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
-from kcm_cli.sandbox.apiserver.store import Check, Conflict, NotFound, Stored
+from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.types import Attributes, FieldError, Tree
@@ -231,12 +231,14 @@ class Updater:
             core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
             return doc
         always = current.created and core.rules(hub).completes_on_read(kept)
-
-        def write(doc: Tree, check: Check) -> Stored:
-            return core.store.update(gvr, call.namespace, call.name, doc, current.revision, always=always, check=check)
-
-        key = core.storage_key(hub, current.key)
-        return keep(write, kept, key, current.revision, applied=call.content_type in APPLY_TYPES)
+        check = limit(core.storage_key(hub, current.key), current.revision)
+        while True:
+            try:
+                return core.store.update(
+                    gvr, call.namespace, call.name, kept, current.revision, always=always, check=check
+                )
+            except TooLarge as error:
+                kept = smaller(kept, error, applied=call.content_type in APPLY_TYPES)
 
     def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree, current: Stored) -> None:
         """Apply the kind's strategy. Raises ApiError 422."""

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.registry.etcd_limits import keep
-from kcm_cli.sandbox.apiserver.store import Check, Stored
+from kcm_cli.sandbox.apiserver.registry.etcd_limits import TooLarge, limit, smaller
+from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.store.stored import Recent
 from kcm_cli.sandbox.apiserver.types import ApiError
 from tests.kit.api import CONFIG_MAPS, Answer, Api
@@ -35,20 +35,16 @@ UPDATED["metadata"] |= {"name": "up", "generation": 14}  # type: ignore[operator
 
 def kept(doc: Tree, size: int, revision: int) -> str:
     """The error for an object with a text of this size, or the kept text's size."""
-
-    def write(doc: Tree, check: Check) -> Stored:
-        stored = Stored("ns-kcdddb", "x", revision + 1, codec.encode(doc), Recent(1), doc)
-        check(stored)
-        return stored
-
     sent = {**doc, "metadata": {**doc["metadata"], "resourceVersion": "1"}, "spec": {"x": "a" * size}}
-    key = f"/registry/bfkcdddb.test/bigs/ns-kcdddb/{doc['metadata']['name']}"
+    check = limit(f"/registry/bfkcdddb.test/bigs/ns-kcdddb/{doc['metadata']['name']}", revision)
     try:
-        found: Tree = keep(write, sent, key, revision, applied=False).doc
-    except ApiError as error:
-        assert error.code == 500 and "reason" not in error.status
-        return str(error)
-    return str(len(found["spec"]["x"]))
+        check(Stored("ns-kcdddb", "x", revision + 1, codec.encode(sent), Recent(1), sent))
+    except TooLarge as error:
+        with pytest.raises(ApiError) as raised:
+            smaller(sent, error, applied=False)
+        assert raised.value.code == 500 and "reason" not in raised.value.status
+        return str(raised.value)
+    return str(size)
 
 
 @pytest.mark.parametrize(("doc", "most", "revision"), [(CREATED, 1572528, 0), (UPDATED, 1572479, 1969)])
