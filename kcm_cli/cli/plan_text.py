@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import bounded
 from kcm_cli.plan.answer import Answer, Difference, Happening, Object, OwnWrite, Problem
 from kcm_cli.plan.formatting import clock, span
 
@@ -277,8 +278,7 @@ def _difference(one: Difference) -> Text:
 def _value(value: object) -> str:
     if value is None:
         return "none"
-    text = value if isinstance(value, str) else codec.encode(value).decode()
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return bounded(value if isinstance(value, str) else codec.encode(value).decode(), 80)
 
 
 def _table(*columns: str) -> Table:

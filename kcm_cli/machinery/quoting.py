@@ -1,4 +1,4 @@
-"""Text in double quotes as Go prints it, which error texts contain."""
+"""Text in messages: in double quotes as Go prints it, with escape sequences, shortened."""
 
 _ESCAPES = {
     '"': '\\"',
@@ -26,6 +26,11 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _escape(char: str) -> str:

@@ -166,7 +166,7 @@ class Applying(msgspec.Struct):
                 text = f"{text} (--force-conflicts takes them over)"
             self.refusals.append(refused(about, failed.error, text))
         else:
-            held = held_back(served.kind, doc) if live is not None and _template(live) != _template(doc) else ""
+            held = held_back(served.kind, doc) if live is not None and template_of(live) != template_of(doc) else ""
         if served.gvr.plural == "customresourcedefinitions":
             await self.twin.clock.sleep(POLL_S)
             self._known = await discover(self.twin.client)
@@ -275,7 +275,8 @@ def _check_metadata(doc: Doc, where: str) -> None:
         raise PlanError(f"error: {where}: metadata.annotations is no map")
 
 
-def _template(doc: Doc) -> object:
+def template_of(doc: Doc) -> object:
+    """The template of a workload's pods."""
     return nested_map(doc, "spec", "template")
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.plan.answer import Object
+from kcm_cli.plan.applying import template_of
 from kcm_cli.plan.formatting import clock, counted, span
 from kcm_cli.plan.observe import (
     AUTOSCALERS,
@@ -257,7 +256,7 @@ class Problems:
         if before is None or stored is None:
             return
         least = min(replicas_of(seen(before)), replicas_of(obj), self._observer.least.get(about, replicas_of(obj)))
-        changed = _template(codec.decode_doc(before)) != _template(stored.doc)
+        changed = template_of(codec.decode_doc(before)) != template_of(stored.doc)
         floor = least - _tolerated(about.kind, obj, least, changed=changed)
         spell = _longest_below(self._observer, about, self._ready[about], floor, self._horizon_s)
         if spell is None or spell[1] - spell[0] < LONG_S:
@@ -305,10 +304,6 @@ def _tolerated(kind: str, obj: Seen, least: int, *, changed: bool) -> int:
         return fenceposts(rolling.max_surge, rolling.max_unavailable, least)[1] if rolling is not None else 0
     except FormatError:
         return 0
-
-
-def _template(doc: Doc) -> object:
-    return nested_map(doc, "spec", "template")
 
 
 def _why_denied(message: str) -> str:

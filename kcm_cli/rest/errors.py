@@ -46,7 +46,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.envelope import MAGIC, opened
 from kcm_cli.machinery.errors import FormatError, MachineryError
 from kcm_cli.machinery.meta import View
-from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.quoting import bounded, quote
 from kcm_cli.rest.transport import Request, RequestError, Response
 
 MESSAGE_LIMIT = 16 * 1024
@@ -357,11 +357,6 @@ def _generic(code: int, text: str) -> tuple[str, str]:
 
 def _class_of(code: int) -> type[ApiError]:
     return _BY_CODE.get(code) or (InternalError if code >= 500 else ApiError)
-
-
-def bounded(text: str, limit: int) -> str:
-    """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def namespace_terminating(error: BaseException) -> bool:

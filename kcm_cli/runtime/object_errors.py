@@ -12,9 +12,10 @@ from typing import Any
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.logs import V4
 from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery.quoting import bounded
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
-from kcm_cli.rest.errors import FOREIGN_LIMIT, bounded
+from kcm_cli.rest.errors import FOREIGN_LIMIT
 from kcm_cli.rest.ratelimit import TokenBucket
 
 log = logging.getLogger(__name__)

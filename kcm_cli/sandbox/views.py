@@ -400,10 +400,3 @@ class Keyed(Object, frozen=True, gc=False, kw_only=True):
 SERVICES = Resource(GVR("", "v1", "services"), "Service", Service)
 CONFIG_MAP_KEYS = Resource(GVR("", "v1", "configmaps"), "ConfigMap", Keyed)
 SECRET_KEYS = Resource(GVR("", "v1", "secrets"), "Secret", Keyed)
-
-BY_NODE = "node"
-"""The index of pods by the node that they are bound to. Pods that are not bound are under the empty name."""
-
-
-def node_of(pod: SimulatedPod) -> tuple[str, ...]:
-    return (pod.spec.node_name,)

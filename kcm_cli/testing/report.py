@@ -5,6 +5,7 @@ from typing import Any
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View, number_of
+from kcm_cli.machinery.quoting import bounded
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
@@ -78,5 +79,4 @@ def _shown(title: str, table: _Table, rows: Sequence[_Row], most: int = _ROWS) -
 
 
 def _cell(value: object) -> str:
-    text = " ".join(str("<none>" if value is None else value).split())
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return bounded(" ".join(str("<none>" if value is None else value).split()), _WIDTH)

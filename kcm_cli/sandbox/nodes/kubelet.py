@@ -21,6 +21,7 @@ from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.cause_ring import EVICTED
+from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import eviction, machine, resizing
@@ -39,14 +40,12 @@ from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, PodAddresses, rejected, render
 from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_removed_reasons
 from kcm_cli.sandbox.views import (
-    BY_NODE,
     NODES,
     POD_METADATA,
     PODS,
     SimulatedPod,
     SimulatedPodSpec,
     containers_of,
-    node_of,
 )
 from kcm_cli.sandbox.work import act_for, work_on
 
@@ -141,7 +140,7 @@ class Kubelets:
         self._queue = means.queue("pods")
         self._record = means.record("kubelet", "Pod")
         agents.listen(self.node_changed)
-        pods.store.add_index(BY_NODE, node_of)
+        pods.store.add_index(NODE, by_node)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)
 
     async def run(self) -> None:
@@ -151,7 +150,7 @@ class Kubelets:
 
     def node_changed(self, name: str) -> None:
         """Enqueue the pods of a node that was added or removed, failed or recovered."""
-        for pod in self._pods.store.by_index(BY_NODE, name):
+        for pod in self._pods.store.by_index(NODE, name):
             self._queue.add(pod.key)
 
     def namespace_changed(self, namespace: str) -> None:
@@ -206,7 +205,7 @@ class Kubelets:
         """The pods of a node that are not being stopped."""
         return [
             pod
-            for pod in self._pods.store.by_index(BY_NODE, node)
+            for pod in self._pods.store.by_index(NODE, node)
             if (life := self._lives.get(pod.key)) is not None and life.uid == pod.uid and life.state.stop is None
         ]
 

@@ -14,9 +14,10 @@ from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.volumes.attachable import is_attached_by, may_be_attached, of_pod_volume
 from kcm_cli.rest.errors import NotFound
+from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.eviction import Alive
-from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedPod, node_of
+from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from kcm_cli.sandbox.work import act_for, work_on
 
 WORKERS = 4
@@ -37,7 +38,7 @@ class Mounts:
         self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = informers.get(PERSISTENT_VOLUMES)
         self._drivers = informers.get(CSI_DRIVERS)
-        self._pods.store.add_index(BY_NODE, node_of)
+        self._pods.store.add_index(NODE, by_node)
         self._pods.store.add_index(CLAIM, claims_of)
         self._pods.listen(on_add=self._pod, on_update=lambda _, new: self._pod(new), on_delete=self._pod)
         self._claims.listen(on_add=self._claim, on_update=lambda _, new: self._claim(new))
@@ -63,7 +64,7 @@ class Mounts:
 
     def _mounted(self, node: str) -> list[str]:
         found: set[str] = set()
-        for pod in self._pods.store.by_index(BY_NODE, node):
+        for pod in self._pods.store.by_index(NODE, node):
             if not is_terminal(pod):
                 found.update(self._volumes_of(pod))
         return sorted(found)

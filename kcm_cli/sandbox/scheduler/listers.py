@@ -17,6 +17,7 @@ from kcm_cli.api.storage import (
 )
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, CLASSES, SLICES, Claim, DeviceClass, Slice
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
@@ -30,7 +31,7 @@ from kcm_cli.sandbox.scheduler.workloads import (
     Workloads,
 )
 from kcm_cli.sandbox.storage.views import CSI_NODES, CSI_STORAGE_CAPACITIES, CsiNode, CsiStorageCapacity
-from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SERVICES, SimulatedNode, SimulatedPod, node_of
+from kcm_cli.sandbox.views import NODES, PODS, SERVICES, SimulatedNode, SimulatedPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Listers:
 def listers(informers: Informers) -> Listers:
     """Get the informers."""
     pods = informers.get(PODS)
-    pods.store.add_index(BY_NODE, node_of)
+    pods.store.add_index(NODE, by_node)
     attachments = informers.get(VOLUME_ATTACHMENTS)
     index_attachments(attachments.store)
     return Listers(

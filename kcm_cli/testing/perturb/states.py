@@ -7,6 +7,7 @@ from typing import Any
 
 from kcm_cli.api.well_known import REGION, ZONE
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import bounded
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.host import OPERATORS, Measure
@@ -278,7 +279,7 @@ def _short(value: Any) -> str:
 
 def cut(text: str) -> str:
     """The text, shortened to fit into a line."""
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return bounded(text, _WIDTH)
 
 
 def shown(value: Any) -> Any:
