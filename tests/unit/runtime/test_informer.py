@@ -25,7 +25,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
 from kcm_cli.runtime.informer import CHUNK, LATE_S, MOST_FAILURES, PATIENCE, SILENCE_S, WATCH_S, Informer
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
-from kcm_cli.runtime.turns import TURN_S
+from kcm_cli.runtime.turns import TURN_S, Turns
 from tests.kit.faults import Answering
 
 JSON = {"content-type": "application/json"}
@@ -563,6 +563,24 @@ def test_slow_listeners_give_the_loop_back_when_a_turn_is_over(
     asyncio.run(main())
     assert [name for name, _ in told] == names
     assert max(Counter(at for _, at in told).values()) == 3
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_the_events_of_a_watch_are_paced_here_unless_the_server_is_in_this_process(
+    monkeypatch: pytest.MonkeyPatch, *, local: bool
+) -> None:
+    """A server in this process paces them itself (``sandbox.apiserver.registry.watching``)."""
+    waited: list[None] = []
+
+    async def later(turns: Turns) -> None:
+        waited.append(None)
+
+    server = Server([[bookmark(1, last=True), HOLD]], [page(1)], local=local)
+    server.watches[0][1:1] = [added(name, version) for version, name in enumerate("abc", 2)]
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    monkeypatch.setattr(Turns, "next", later)
+    assert follow(server).notified == ["+ a@2", "+ b@3", "+ c@4"]
+    assert len(waited) == (0 if local else 4)
 
 
 def _none_unknown(informer: Informer[Pod]) -> None:
