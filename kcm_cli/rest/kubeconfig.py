@@ -267,8 +267,6 @@ def _faults(plugin: Exec) -> list[str]:
     variables = [word for variable in plugin.env or () for word in variable.values()]
     if any("\0" in word for word in (plugin.command, *(plugin.args or ()), *variables)):
         found.append("the user's exec plugin has a NUL in its command, args or env")
-    if any("=" in variable.get("name", "") for variable in plugin.env or ()):
-        found.append("the names of the environment variables of the user's exec plugin cannot have =")
     if not plugin.interactive_mode and plugin.api_version not in _OLD_PLUGINS:
         found.append("the user's exec plugin needs interactiveMode (Never, IfAvailable or Always)")
     elif plugin.interactive_mode not in ("", *_MODES):

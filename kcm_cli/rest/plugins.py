@@ -169,7 +169,8 @@ class Plugin:
         interactive = self._interactive()
         spec: codec.Doc = {"cluster": self._cluster} if self._spec.provide_cluster_info else {}
         info = {"kind": "ExecCredential", "apiVersion": self._spec.api_version}
-        own = {variable["name"]: variable.get("value", "") for variable in self._spec.env or ()}
+        words = (f"{variable['name']}={variable.get('value', '')}" for variable in self._spec.env or ())
+        own = {name: value for name, _, value in (word.partition("=") for word in words)}
         env = {
             **self._environ,
             **own,

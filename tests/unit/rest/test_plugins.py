@@ -141,6 +141,14 @@ async def test_a_plugin_gets_its_environment_and_arguments(kit: Kit) -> None:
     assert {"PREFIX": "x", "HOME": "mine"}.items() <= run["env"].items()  # type: ignore[attr-defined]
 
 
+async def test_a_variable_ends_its_name_at_the_first_equals_sign(kit: Kit) -> None:
+    """As for client-go, which hands over name, "=" and value as one word."""
+    kit.configure(env=[{"name": "A=B", "value": "x"}, {"name": "C", "value": "y=z"}, {"name": "=D", "value": "w"}])
+    await renewed(kit)
+    (run,) = kit.runs()
+    assert {"A": "B=x", "C": "y=z", "": "D=w"}.items() <= run["env"].items()  # type: ignore[attr-defined]
+
+
 async def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
     bundle = sign(LEAF).pem
     (kit.folder / "ca.pem").write_bytes(bundle)
