@@ -1,6 +1,6 @@
 """Takes keys from a queue, syncs them, and turns the outcome into a retry.
 
-``sync`` raises; this is the only place that catches everything and logs it.
+``sync`` raises; this is the only place that catches everything and logs it, unless the sync has (``Logged``).
 """
 
 import asyncio
@@ -32,6 +32,14 @@ Sync = Callable[[str], Awaitable[float | None]]
 
 class Pending(SyncError):
     """Something that the sync needs does not exist yet: the key is retried, which is logged at verbosity 5 only."""
+
+
+class Logged(SyncError):
+    """A failure that the sync itself has logged: the key is retried, and only giving it up is logged again."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Failures(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +174,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             else:
                 self.queue.keep(key, why)
                 return
+        except Logged as known:
+            self._failed(key, known.error, work, logged=True)
         except Exception as error:  # noqa: BLE001  # the one place where errors of a sync end
             self._failed(key, error, work)
         else:
@@ -185,10 +195,11 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             fields = {"controller": self.controller, "key": key, "duration_s": round(took, 6)}
             log.debug("Finished syncing", extra={"fields": fields})
 
-    def _failed(self, key: str, error: Exception, work: Work) -> None:
+    def _failed(self, key: str, error: Exception, work: Work, *, logged: bool = False) -> None:
         attempts = self.queue.num_requeues(key)
         dropped = self.retries is not None and attempts >= self.retries
-        self._log_failure(key, error, attempts + 1, dropped=dropped)
+        if dropped or not logged:
+            self._log_failure(key, error, attempts + 1, dropped=dropped)
         if dropped:
             self.queue.forget(key)
         delay_s = -1.0 if dropped else self.queue.add_rate_limited(key)

@@ -4,21 +4,26 @@ them.
 upstream: pkg/controller/certificates/approver
 """
 
+import logging
+
 from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
-from kcm_cli.engine.worker import Pending, unhandled
+from kcm_cli.engine.worker import Logged, unhandled
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.workqueue import RetryLimiter
+
+log = logging.getLogger(__name__)
 
 WORKERS = 5
 RETRY_S = 0.2
 
 
-class NotAllowed(Pending):
+class NotAllowed(SyncError):
     """The requester does not have the permission yet. Roles may change, so the request is retried."""
 
 
@@ -42,7 +47,9 @@ class ApprovingController:
                 return
         if permissions:
             tried = ", ".join(permission.subresource for permission in permissions)
-            raise NotAllowed(f"request {key} was recognized as {tried}, but its user is not allowed that")
+            error = NotAllowed(f"request {key} was recognized as {tried}, but its user is not allowed that")
+            log.debug("Sync certificate request failed", extra={"fields": {"csr": key, "err": str(error)}})
+            raise Logged(error)
 
 
 CONTROLLER = Controller(

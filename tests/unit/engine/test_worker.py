@@ -11,12 +11,13 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import V2, V5, fields_of
-from kcm_cli.engine.worker import SYNC_FAILED, Failures, Pending, Worker, unhandled
+from kcm_cli.engine.worker import SYNC_FAILED, Failures, Logged, Pending, Worker, unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import KRef
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
+from kcm_cli.runtime.cause_ring import CauseRing, Later
 from kcm_cli.runtime.turns import TURN_S
 from kcm_cli.runtime.workqueue import WorkQueue
 from tests.kit.world import EPOCH
@@ -29,7 +30,11 @@ class Known(Exception):
 
 
 def times(
-    outcomes: Iterator[object], seconds: float, retries: int | None = None, lines: Failures = SYNC_FAILED
+    outcomes: Iterator[object],
+    seconds: float,
+    retries: int | None = None,
+    lines: Failures = SYNC_FAILED,
+    ring: CauseRing | None = None,
 ) -> list[float]:
     """When (virtual seconds) a key is synced, while its syncs end like this: a number, None or an error."""
 
@@ -45,7 +50,7 @@ def times(
                 raise outcome
             return outcome  # type: ignore[return-value]
 
-        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retries=retries, failures=lines)
+        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retries=retries, failures=lines, ring=ring)
         task = asyncio.create_task(worker.run())
         queue.add("key")
         await asyncio.sleep(seconds)
@@ -58,7 +63,7 @@ def times(
 
 
 LOST, WRONG = ConnectionLost("gone"), ValueError("wrong")
-BUSY = TooManyRequests(429, "", "", retry_after_s=3.0)
+BUSY = TooManyRequests(429, "TooManyRequests", "", retry_after_s=3.0)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +127,20 @@ def test_failures_are_logged_as_the_queue_declares(caplog: pytest.LogCaptureFixt
         (logging.INFO, "Dropping thing", {"thing": thing, "err": str(LOST)}),
         (logging.ERROR, "Unhandled Error", {"logger": "UnhandledError", "err": str(LOST)}),
     ]
+
+
+def test_a_failure_that_the_sync_has_logged_is_logged_again_when_the_key_is_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever the error in it; it is retried, and recorded as that error."""
+    caplog.set_level(1, "kcm_cli.engine.worker")
+    ring = CauseRing(LoopClock(EPOCH))
+    assert times(iter([Logged(LOST), Logged(BUSY), Logged(LOST)]), 30, 2, ring=ring) == [0, 0.005, 0.015]
+    (record,) = caplog.records
+    assert (record.levelno, record.message) == (logging.ERROR, SYNC_FAILED.dropped)
+    assert fields_of(record)["err"] == str(LOST)
+    found = [entry.error for entry in ring.snapshot().entries() if isinstance(entry, Later)]
+    assert found == ["ConnectionLost", BUSY.reason, "ConnectionLost"]
 
 
 def test_the_text_of_an_error_has_the_key(caplog: pytest.LogCaptureFixture) -> None:

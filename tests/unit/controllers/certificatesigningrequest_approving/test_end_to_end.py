@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kcm_cli.component.logs import V4, fields_of
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT
 from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import controllers
@@ -37,7 +38,7 @@ async def test_a_kubelets_request_is_approved_if_its_user_is_authorized(world: W
         assert await conditions_of(world, "other") == []
 
 
-async def test_a_request_whose_user_has_no_permission_is_retried_and_no_error(
+async def test_a_request_whose_user_has_no_permission_is_retried_and_logged_at_v4(
     world: World, caplog: pytest.LogCaptureFixture
 ):
     asked: list[Request] = []
@@ -49,10 +50,12 @@ async def test_a_request_whose_user_has_no_permission_is_retried_and_no_error(
         return replace(response, body=response.body.replace(b'"allowed":true', b'"allowed":false'))
 
     await ask(world, "node", "system:nodes")
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(V4):
         transport = Rewriting(world.server.transport(), denied)
         async with controllers(world, names=["certificatesigningrequest-approving-controller"], transport=transport):
             await world.wait(60)
     (approved,) = await conditions_of(world, "node")
     assert (approved["reason"], len(asked)) == ("AutoApproved", 6)
-    assert caplog.records == []
+    lines = [record for record in caplog.records if "err" in fields_of(record) or record.levelno >= logging.ERROR]
+    assert [(line.levelno, line.message) for line in lines] == [(V4, "Sync certificate request failed")] * 6
+    assert all(fields_of(line)["csr"] == "node" and "nodeclient" in str(fields_of(line)["err"]) for line in lines)
