@@ -102,14 +102,14 @@ class DaemonSetController:
         try:
             check_selected(daemon_set.spec.template, selector)
         except UnselectedTemplate:
-            await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=True)
+            await self._report_only(daemon_set, selector, pods, observed=True)
             raise
         try:
             if claimed.error is not None:
                 raise claimed.error
             history = await self._history.of(daemon_set, selector, pods)
         except RequestError:
-            await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=False)
+            await self._report_only(daemon_set, selector, pods, observed=False)
             raise
         await self._placements.prepare(daemon_set, self._nodes.store)
         turns = Turns.of_loop()
@@ -202,6 +202,13 @@ class DaemonSetController:
                 return failure.error
         await self._revisions.delete(surplus(daemon_set, history.old, pods))
         return None
+
+    async def _report_only(
+        self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod], *, observed: bool
+    ) -> None:
+        """Write the status where the sync can do nothing else."""
+        await self._placements.prepare(daemon_set, self._nodes.store)
+        await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=observed)
 
     async def _report(
         self, snapshot: Snapshot, selector: Selector, pods: Sequence[Pod], *, observed: bool

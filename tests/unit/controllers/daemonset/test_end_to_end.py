@@ -11,9 +11,10 @@ import pytest
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.daemonset import controller
+from kcm_cli.controllers.daemonset import controller, placements
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.controller import DaemonSetController
+from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
@@ -216,6 +217,49 @@ async def test_the_status_is_written_although_the_sync_failed(world: World, stor
         await world.wait(60)
         status = (await world.get(DAEMON_SETS, "agent"))["status"]
         assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
+
+
+@pytest.mark.parametrize("fault", ["", "a revision that cannot be created", "a template that is not selected"])
+async def test_a_sync_evaluates_no_nodes_at_once(world: World, story: Story, monkeypatch, fault):
+    """Also one that only writes the status: the nodes are evaluated in turns before."""
+    evaluated, at_once = list[str](), list[int]()
+    real_fit, real_of = placements.fit, Placements.of
+
+    def fit(wanted: Any, node: Any, **more: Any) -> Any:
+        evaluated.append(node.name)
+        return real_fit(wanted, node, **more)
+
+    def of(memory: Placements, *args: Any) -> Any:
+        before = len(evaluated)
+        found = real_of(memory, *args)
+        at_once.append(len(evaluated) - before)
+        return found
+
+    def refused(request: Request) -> bool:
+        created = request.method == "POST" and request.path.endswith("/controllerrevisions")
+        return created and fault.startswith("a revision") and bool(changed)
+
+    changed = list[str]()
+    monkeypatch.setattr(placements, "fit", fit)
+    monkeypatch.setattr(Placements, "of", of)
+    transport = Refusing(world.server.transport(), refused)
+    async with story.running(transport=transport):
+        await story.make()
+        await world.wait(10)
+        evaluated.clear()
+        at_once.clear()
+        changed.append(fault)
+        if fault.startswith("a template"):
+            odd = world.server.store.get(DAEMON_SETS.gvr, "default", "agent").copy()
+            odd["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+            odd["metadata"]["generation"] = 2
+            world.server.store.update(DAEMON_SETS.gvr, "default", "agent", odd)
+        else:
+            await story.image("i:2")
+        await world.wait(1)
+    assert sorted(evaluated) == await story.nodes()
+    assert at_once and not any(at_once)
+    assert bool(transport.refused) == fault.startswith("a revision")
 
 
 async def test_a_daemonset_that_selects_all_pods_is_refused(world: World, story: Story):
