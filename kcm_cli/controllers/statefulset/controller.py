@@ -121,10 +121,13 @@ class StatefulSetController:
             raise
         snapshot = self._read(set_, pods, revisions, found)
         now = self._clock.now()
-        error = await self._act(snapshot, now)
+        planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
+        error = await self._act(snapshot, planned, now)
         await self._prune(snapshot, revisions)
         if error is not None:
             raise error
+        if planned.cut_short:
+            return 0.0  # a claim that is created does not queue the set
         available_s = pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
         waits_s = self._waits_s(set_, pods).values()
         return min((seconds for seconds in (available_s, *waits_s) if seconds is not None), default=None)
@@ -148,10 +151,9 @@ class StatefulSetController:
         lost = any(ref.uid not in present for ref in old.metadata.owner_references)
         return self.waiting_for(new) if lost else ()
 
-    async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
+    async def _act(self, snapshot: Snapshot, planned: Replicas, now: datetime) -> Exception | None:
         """Execute the plan and write the status. Returns the error, so that the sync can continue."""
         set_ = snapshot.set
-        planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, planned, now)
         self._delay([pod for pod in planned.deleted if pod_rules.is_rejected(pod)], set_)
         outcome = await self._executor.run(planned.stages)

@@ -107,7 +107,8 @@ class Slot(msgspec.Struct, frozen=True):
 class Replicas(msgspec.Struct, frozen=True):
     """The decision of one sync: the wanted ordinals, the surplus pods from the highest ordinal down, and the writes.
 
-    updating: the pods that the last stage deletes because of their revision.
+    updating: the pods that the last stage deletes because of their revision. cut_short: so many claims are created that
+    later ordinals are left to the next sync.
     """
 
     @property
@@ -120,6 +121,7 @@ class Replicas(msgspec.Struct, frozen=True):
     condemned: tuple[Pod, ...]
     stages: Plan = ()
     updating: tuple[Pod, ...] = ()
+    cut_short: bool = False
 
 
 def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Replicas:
@@ -130,17 +132,18 @@ def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False)
         return Replicas(slots, condemned)
     together = set_.spec.pod_management_policy == PARALLEL
     if together:
-        parts, through = _all_at_once(snapshot, slots, condemned), True
+        parts, cut_short = _all_at_once(snapshot, slots, condemned)
+        through = True
     else:
-        parts, through = _in_order(snapshot, slots, condemned, now)
+        parts, through, cut_short = _in_order(snapshot, slots, condemned, now)
     first = [_stage(set_, groups, together=together) for groups in parts]
     if not through:
-        return Replicas(slots, condemned, stages(*first))
+        return Replicas(slots, condemned, stages(*first), cut_short=cut_short)
     steps = (step for groups in parts for group in groups for step in group)
     deleted = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
     old = outdated(snapshot, present_pods(slots), deleted, now, counts_unavailable=counts_unavailable)
     updating = _stage(set_, [(_update_deletion(set_, pod),) for pod in old])
-    return Replicas(slots, condemned, stages(*first, updating), old)
+    return Replicas(slots, condemned, stages(*first, updating), old, cut_short)
 
 
 def _stage(set_: StatefulSet, groups: Groups, *, together: bool = False) -> Stage:
@@ -197,20 +200,23 @@ def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:
 
 def _in_order(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
-) -> tuple[list[Groups], bool]:
-    """The steps up to the first pod that others have to wait for, and whether there is no such pod."""
+) -> tuple[list[Groups], bool, bool]:
+    """The steps up to the first pod that others have to wait for, whether there is no such pod, and whether later
+    pods are left to the next sync."""
     living: list[tuple[Step, ...]] = []
     missing = 0
     for slot in slots:
+        if enough_claims(missing):
+            return [living], False, True
         steps, may_go_on = _ordered_slot(snapshot, slot, now)
         if steps:
             living.append(steps)
             missing += _missing_claims(steps)
-        if not may_go_on or enough_claims(missing):
-            return [living], False
+        if not may_go_on:
+            return [living], False, False
     surplus = _next_surplus(snapshot, slots, condemned, now) if condemned else ()
     near = condemned[: pods_with_claims(snapshot.set)]
-    return [living, _condemned_claims(snapshot, near), surplus], not condemned
+    return [living, _condemned_claims(snapshot, near), surplus], not condemned, False
 
 
 def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[Step, ...], bool]:
@@ -251,22 +257,25 @@ def _first_unavailable(
 # -- all at once
 
 
-def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Groups]:
+def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> tuple[list[Groups], bool]:
+    """The steps, and whether later pods are left to the next sync."""
     living: list[tuple[Step, ...]] = []
     missing = 0
+    cut_short = False
     for slot in slots:
+        cut_short = enough_claims(missing)
+        if cut_short:
+            break
         steps = _steps(snapshot, slot)
         if steps:
             living.append(steps)
             missing += _missing_claims(steps)
-            if enough_claims(missing):
-                break
     most = pods_with_claims(snapshot.set)
     near = condemned if len(condemned) <= most else sorted(condemned, key=lambda pod: pod.deleting)[:most]
     claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, near)}
     deletions = {pod.uid: (_surplus_deletion(snapshot.set, pod),) for pod in near if not pod.deleting}
     surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in near)
-    return [living, [steps for steps in surplus if steps]]
+    return [living, [steps for steps in surplus if steps]], cut_short
 
 
 # -- the steps of one pod

@@ -228,6 +228,15 @@ def test_one_sync_creates_a_limited_number_of_claims(policy, pods, expected):
     set_ = set_of(replicas=500, podManagementPolicy=policy, volumeClaimTemplates=many_templates(3000))
     decision = decide(take_snapshot(set_, *(pod_of(n) for n in range(pods)), settled=True), NOW)
     assert claims_created(decision) == [3000] * expected
+    assert decision.cut_short == (pods > 0)  # new pods queue the set by themselves
+
+
+@pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
+@pytest.mark.parametrize("pods", [3, 4, 5])
+def test_a_plan_is_cut_short_if_pods_are_left(policy, pods):
+    set_ = set_of(replicas=pods, podManagementPolicy=policy, volumeClaimTemplates=many_templates(MAX_CLAIMS // 4))
+    decision = decide(take_snapshot(set_, *(pod_of(n) for n in range(pods)), settled=True), NOW)
+    assert decision.cut_short == (pods > 4)
 
 
 def test_a_pod_may_have_more_claims_than_one_sync_creates():

@@ -237,6 +237,32 @@ async def test_a_set_has_more_claims_than_one_sync_looks_at(world: World, story:
         assert await story.pods() == {}
 
 
+async def test_pending_pods_lack_more_claims_than_one_sync_creates(world: World, story: Story, monkeypatch):
+    """No pod changes, and so none queues the set again."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": name}, "spec": claim} for name in ("data", "logs")]
+    await story.make(replicas=12, podManagementPolicy="Parallel", volumeClaimTemplates=templates)
+    await story.patch({"template": {"spec": {"nodeSelector": {"no": "such"}}}})
+    async with story.running():
+        await world.wait(60)
+    for found in await world.items(PERSISTENT_VOLUME_CLAIMS):
+        world.server.store.delete(PERSISTENT_VOLUME_CLAIMS.gvr, "default", found["metadata"]["name"])
+    assert await world.items(PERSISTENT_VOLUME_CLAIMS) == []
+    monkeypatch.setattr(identity, "MAX_CLAIMS", 3)
+
+    def refused(request: Request) -> bool:
+        return request.method == "POST" and request.path.endswith("claims") and transport.refused < 200
+
+    transport = Refusing(world.server.transport(), refused)
+    async with story.running(transport=transport):
+        await world.wait(5)
+    assert 0 < transport.refused < 200  # what failed waits for its retry
+    async with story.running():
+        await world.wait(5)
+        assert {pod["status"]["phase"] for pod in await world.items(PODS)} == {"Pending"}
+        assert len(await world.items(PERSISTENT_VOLUME_CLAIMS)) == 24
+
+
 async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, story: Story):
     """As upstream: the garbage collector deletes the revision, and the deletion of a pod recreates it."""
     async with story.running():
