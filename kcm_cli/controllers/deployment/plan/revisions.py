@@ -25,10 +25,9 @@ from kcm_cli.machinery.hashes import pod_template_hash
 from kcm_cli.machinery.integers import fits_int64, int32, parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.machinery.names import SUBDOMAIN_MAX
 from kcm_cli.planning.pod_template import controller_ref, labels_of
 from kcm_cli.planning.replicas import replicas_of
-
-MAX_NAME = 253
 
 
 def start(snapshot: Snapshot) -> Rollout:
@@ -137,7 +136,7 @@ def create_new(rollout: Rollout) -> Rollout:
 
 def replica_set_name(deployment: str, value: str) -> str:
     """``deployment-hash``. A long name of the Deployment is cut."""
-    return f"{deployment[: MAX_NAME - 1 - len(value)]}-{value}"
+    return f"{deployment[: SUBDOMAIN_MAX - 1 - len(value)]}-{value}"
 
 
 def new_size(rollout: Rollout, current: int) -> int:

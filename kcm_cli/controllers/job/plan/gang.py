@@ -15,10 +15,9 @@ from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, PodGroup, Workload
 from kcm_cli.controllers.job.plan import spec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import fnv32a, safe_encode
+from kcm_cli.machinery.names import SUBDOMAIN_MAX
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pod_template import controller_ref
-
-MAX_NAME = 253
 
 
 def is_gang(job: Job) -> bool:
@@ -81,13 +80,13 @@ def pod_group_of(job: Job, workload: Workload) -> Doc:
 
 def workload_name(job: Job) -> str:
     suffix = _hash(f"(types.UID){job.uid}")
-    return f"{job.name[: MAX_NAME - len(suffix) - 1]}-{suffix}"
+    return f"{job.name[: SUBDOMAIN_MAX - len(suffix) - 1]}-{suffix}"
 
 
 def pod_group_name(workload: str, template: str) -> str:
     """``workload-template-hash``. If that is too long, the longer of the two names is cut, or both are cut to half."""
     suffix = _hash(workload + template)
-    room = MAX_NAME - len(suffix) - 2
+    room = SUBDOMAIN_MAX - len(suffix) - 2
     if len(workload) + len(template) > room:
         half = room // 2
         if len(workload) <= half:
