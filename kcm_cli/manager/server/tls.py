@@ -1,8 +1,9 @@
 """TLS on the server's side: certificates by server name, reloaded when they change, and client certificates.
 
 A connection starts with the context of the default certificate. When the client has sent the server name, it gets the
-context of the certificate for that name. So certificates change without affecting open connections or the listener. A
-client certificate is requested if a CA is trusted. Any certificate is accepted, and verified with each request.
+context of the certificate for that name: of a pair with the name, else of the first pair whose certificate is valid for
+it, as crypto/tls chooses. So certificates change without affecting open connections or the listener. A client
+certificate is requested if a CA is trusted. Any certificate is accepted, and verified with each request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 """
@@ -16,6 +17,8 @@ from OpenSSL import SSL
 from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import common_name
 from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.machinery.addresses import parse_ip
+from kcm_cli.machinery.names import dns1123_subdomain
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import readable
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
@@ -56,6 +59,7 @@ class ServingTls:
         self._trust = trust
         self._pairs = tuple(source.read() for source in sources)
         self._contexts: dict[str, SSL.Context] = {}
+        self._by_host: list[tuple[frozenset[str], SSL.Context]] = []
         self._default = self._build()
         trust.on_change(lambda state: self._rebuild())
 
@@ -88,32 +92,53 @@ class ServingTls:
         named = self._trust.state.authorities
         contexts = [make_context(self._config, pair, named) for pair in self._pairs]
         of_pairs = list(zip(self._sources, self._pairs, contexts, strict=True))[1:]
-        given = [(source.names, context) for source, _, context in of_pairs]
+        given = [([name.lower() for name in source.names], context) for source, _, context in of_pairs]
         found = [(names_in(pair), context) for source, pair, context in of_pairs if not source.names]
         table: dict[str, SSL.Context] = {}
         for names, context in (*given, *found):
             for name in names:
-                table.setdefault(name.lower(), context)
+                table.setdefault(name, context)
+        shown = {contexts[0], *table.values()}
+        by_host = [
+            (frozenset(name.lower() for name in _dns_names(pair)) - {"*"}, context)
+            for pair, context in zip(self._pairs, contexts, strict=True)
+            if context in shown
+        ]
         if len(contexts) > 1:
             switch_by_name(contexts[0], self._for)
-        self._contexts = table
+        self._contexts, self._by_host = table, by_host
         return contexts[0]
 
     def _for(self, name: str) -> SSL.Context | None:
+        """The context for a server name, empty if the client sent none; None: the default one."""
         name = name.lower()
+        if not name or name in self._contexts:
+            return self._contexts.get(name)
         _, dot, parent = name.partition(".")
-        return self._contexts.get(name) or self._contexts.get(f"*{dot}{parent}")
+        wildcard = f"*{dot}{parent}"
+        if wildcard in self._contexts:
+            return self._contexts[wildcard]
+        return next((context for names, context in self._by_host if not names.isdisjoint((name, wildcard))), None)
 
 
 def names_in(pair: Pair) -> tuple[str, ...]:
-    """The server names in a certificate of a context."""
+    """The server names that a certificate without given names is found by: its DNS names, and its common name if that
+    is one, or ``*``.
+
+    upstream: named_certificates.go#getCertificateNames
+    """
+    common = common_name(key_pairs.chain(pair.cert)[0])
+    host = parse_ip(common) is None and not dns1123_subdomain(common.removeprefix("*."))
+    return (*_dns_names(pair), *([common] if host or common == "*" else []))
+
+
+def _dns_names(pair: Pair) -> tuple[str, ...]:
     certificate = key_pairs.chain(pair.cert)[0]
-    common = common_name(certificate)
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return (common,)
-    return (*alternatives.get_values_for_type(x509.DNSName), common)
+        return ()
+    return tuple(alternatives.get_values_for_type(x509.DNSName))
 
 
 def make_context(

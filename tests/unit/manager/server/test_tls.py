@@ -12,7 +12,8 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import parse_bundle
-from kcm_cli.manager.server.tls import ServingTls, Source
+from kcm_cli.manager.server.self_signed import Pair
+from kcm_cli.manager.server.tls import ServingTls, Source, names_in
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from tests.trust.cases import LEAF, ROOT, Form, Signed, sign
 
@@ -100,3 +101,24 @@ def test_one_invalid_file_does_not_keep_the_others_from_being_loaded(tmp_path: P
     assert problems == [f"client-ca-file: {clients} holds no CA certificate"]
     assert later.clients == state.clients
     assert later.proxies != state.proxies
+
+
+@pytest.mark.parametrize(
+    ("common", "used"),
+    {
+        "server": True,
+        "*": True,
+        "*.svc.example": True,
+        "192.0.2.1": False,
+        "192.0.02.1": False,
+        "2001:db8::1": False,
+        "system:node:a": False,
+        "Server": False,
+        "a.*.example": False,
+        "*.": False,
+    }.items(),
+)
+def test_a_common_name_is_a_server_name_if_it_is_a_dns_name(common: str, used: bool) -> None:
+    signed = sign(replace(LEAF, name=common, sans=("a.example", "192.0.2.7")))
+    found = names_in(Pair(signed.pem, signed.secret))
+    assert set(found) == {"a.example", *([common] if used else [])}
