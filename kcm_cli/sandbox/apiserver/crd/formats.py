@@ -10,6 +10,7 @@ from email.utils import parseaddr
 
 from kcm_cli.machinery.addresses import parse_cidr, parse_ip
 from kcm_cli.machinery.formats import is_base64, is_date
+from kcm_cli.machinery.names import dns1123_label, dns1123_subdomain
 from kcm_cli.machinery.urls import is_request
 
 Check = Callable[[str], bool]
@@ -141,11 +142,8 @@ _FORMATS: dict[str, Check] = {
     "date": is_date,
     "duration": lambda text: _duration(text) is not None or _worded_duration(text.lower()) is not None,
     "datetime": _is_date_time,
-    "k8sshortname": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),
-    "k8slongname": lambda text: (
-        len(text) <= 253
-        and re.fullmatch(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", text) is not None
-    ),
+    "k8sshortname": lambda text: not dns1123_label(text),
+    "k8slongname": lambda text: not dns1123_subdomain(text),
 }
 """The checks by format. Hyphens in names of formats are ignored."""
 

@@ -340,7 +340,9 @@ def test_lists_that_are_sets_or_maps_hold_nothing_twice():
         ("isbn", "978-0321751041", "978-0321751042"),
         ("creditcard", "4111 1111 1111 1111", "4111 1111 1111 1112"),
         ("k8s-short-name", "a-b", "a-"),
+        ("k8s-short-name", "a" * 63, "a" * 64),
         ("k8s-long-name", "a.b-c", "a..b"),
+        ("k8s-long-name", "a" * 253, "a" * 254),
     ],
 )
 def test_formats(format_, good, bad):
