@@ -29,9 +29,11 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.passes import ObjectFailed, for_each, in_turns
-from kcm_cli.engine.worker import Failures
+from kcm_cli.engine.worker import Logged
 from kcm_cli.machinery.kref import KRef, kobj
+from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.pods import is_placed
+from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 
@@ -39,6 +41,8 @@ log = logging.getLogger(__name__)
 
 NODE_WORKERS, POD_WORKERS = 8, 4
 NODES_AT_ONCE = 500
+_UNTAINTED = "Failed to taint NoSchedule on node, requeue it"
+_UNLABELLED = "Failed to reconcile labels for node, requeue it"
 _NOT_CHECKED = ObjectFailed("Update health of Node from Controller error, Skipping - no pods will be evicted", "node")
 
 
@@ -87,21 +91,22 @@ class NodeLifecycleController:
         node = self._nodes.store.get(key)
         if node is None:
             return
-        failed: RequestError | None = None
-        if taints := plan.plan_taints(node, self._clock.now()):
+        untainted = await self._write(node, plan.plan_taints(node, self._clock.now()), _UNTAINTED)
+        unlabelled = await self._write(node, plan.plan_labels(node), _UNLABELLED)
+        if failed := untainted or unlabelled:
+            raise Logged(failed) from failed
+
+    async def _write(self, node: Node, change: Patch | None, message: str) -> RequestError | None:
+        """Write a change, if there is one. Returns the error after logging it: at V2 if the node has changed or is
+        gone."""
+        if change is not None:
             try:
-                await writes.send(self._client, taints)
+                await writes.send(self._client, change)
             except RequestError as error:
-                failed = error
-        if labels := plan.plan_labels(node):
-            try:
-                await writes.send(self._client, labels)
-            except RequestError as error:
-                fields = {"node": kobj(node), "err": str(error)}
-                log.error("Failed to reconcile labels for node, requeue it", extra={"fields": fields})
-                failed = failed or error
-        if failed is not None:
-            raise failed
+                level = V2 if isinstance(error, Conflict | NotFound) else logging.ERROR
+                log.log(level, message, extra={"fields": {"node": kobj(node), "err": str(error)}})
+                return error
+        return None
 
     async def sync_pod(self, key: str) -> None:
         """Mark a pod as not ready that was bound to a node which is not ready."""
@@ -112,7 +117,7 @@ class NodeLifecycleController:
             except RequestError as error:
                 fields = {"pod": kobj(pod), "node": KRef(pod.spec.node_name), "err": str(error)}
                 log.info("Unable to mark pod NotReady on node", extra={"fields": fields})
-                raise
+                raise Logged(error) from error
 
     # -- health
 
@@ -227,7 +232,6 @@ CONTROLLER = Controller(
             "node_lifecycle_controller",
             Watch(NODES, changed=own_key, deleted=NodeLifecycleController.deleted),
             sync=NodeLifecycleController.sync_node,
-            failures=Failures(retried="Failed to taint NoSchedule on node, requeue it", key="node", ref=True),
             workers=NODE_WORKERS,
         ),
         Queue(

@@ -65,7 +65,7 @@ class PodMarks:
                 more = {"node": node.name, "err": str(error)}
                 text = "Unable to mark all pods NotReady on node; queuing for retry"
                 log.error(text, extra={"fields": more})
-                raise
+                return
             self._marked[node.name] = True
 
     async def mark(self, pods: list[Pod]) -> None:

@@ -78,8 +78,8 @@ class EvictionTaints:
             log.error(text, extra={"fields": {"node": kobj(node), "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
-        """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once. An
-        unknown status changes nothing."""
+        """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once. A
+        status that is none of True, False and Unknown changes nothing."""
         keys = plan.plan_eviction(ready)
         if keys is None:
             if ready.status == "True":

@@ -5,6 +5,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
+from logging import ERROR, INFO
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from kcm_cli.api.core import Node
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.component.logs import V2, fields_of
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_lifecycle import controller, plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
@@ -189,6 +191,72 @@ async def test_labels_follow_the_node_although_its_taints_are_refused(world: Wor
         refused[0] = False
         await world.wait(60)
         assert await taints(world, name) == {("node.kubernetes.io/unschedulable", "NoSchedule")}
+
+
+UNTAINTED = "Failed to taint NoSchedule on node, requeue it"
+UNLABELLED = "Failed to reconcile labels for node, requeue it"
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer", "level", "said"),
+    [
+        pytest.param((b"NoSchedule",), (500, "InternalError"), ERROR, {UNTAINTED}, id="taints"),
+        pytest.param((b"beta.",), (500, "InternalError"), ERROR, {UNLABELLED}, id="labels"),
+        pytest.param((b"NoSchedule", b"beta."), (500, "InternalError"), ERROR, {UNTAINTED, UNLABELLED}, id="both"),
+        pytest.param((b"NoSchedule",), (409, "Conflict"), V2, {UNTAINTED}, id="taints of a node that has changed"),
+    ],
+)
+async def test_each_write_that_fails_is_logged_as_what_it_is(
+    world: World, caplog: pytest.LogCaptureFixture, parts, answer, level, said
+):
+    name, tries = (await names(world))[0], itertools.count()
+
+    def refuses(request: Request) -> Response | None:
+        hit = request.method == "PATCH" and any(part in request.body for part in parts) and next(tries) < 2 * len(parts)
+        return refusal(*answer) if hit else None
+
+    async with running(world, Rewriting(world.server.transport(), answer=refuses)):
+        await world.wait(20)
+        with caplog.at_level(V2):
+            metadata = {"labels": {"kubernetes.io/os": "plan9"}}
+            await world.patch(NODES, name, {"metadata": metadata, "spec": {"unschedulable": True}})
+            await world.wait(20)
+        assert await taints(world, name) == {("node.kubernetes.io/unschedulable", "NoSchedule")}
+        assert (await world.get(NODES, name))["metadata"]["labels"]["beta.kubernetes.io/os"] == "plan9"
+    lines = [record for record in caplog.records if record.levelno >= ERROR or "err" in fields_of(record)]
+    lines = [record for record in lines if record.name != "kcm_cli.engine.door"]
+    assert sorted((line.levelno, line.message) for line in lines) == sorted([(level, text) for text in said] * 2)
+    assert all((str(fields_of(line)["node"]), fields_of(line).keys()) == (name, {"node", "err"}) for line in lines)
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_pod_that_cannot_be_marked_is_no_other_failure(world: World, caplog: pytest.LogCaptureFixture, late):
+    """Of a node that falls silent, and bound to a node that is silent."""
+    left = [3]
+
+    def refuses(request: Request) -> bool:
+        left[0] -= request.path.endswith("/pods/p/status") and request.method == "PUT"
+        return request.path.endswith("/pods/p/status") and request.method == "PUT" and left[0] >= 0
+
+    await world.pod("p", {"schedulerName": "another"} if late else {"nodeName": "node-1"})
+    await world.wait(10)
+    async with running(world, Refusing(world.server.transport(), refuses)):
+        await world.wait(10)
+        with caplog.at_level(INFO):
+            await commands.fail(world.client, "node-1")
+            await world.wait(60)
+            if late:
+                ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+                await world.client.patch(
+                    PODS, "default", "p", ready, content_type=STRATEGIC_MERGE, subresource="status"
+                )
+                await world.bind("p", "node-1")
+            await world.wait(30)
+        assert (await world.condition("p", "Ready"))["status"] == "False"
+    text = "Unable to mark pod NotReady on node"
+    whole = (INFO, text) if late else (ERROR, "Unable to mark all pods NotReady on node; queuing for retry")
+    lines = [(record.levelno, record.message) for record in caplog.records if "err" in fields_of(record)]
+    assert lines == [(INFO, "Failed to update status for pod"), whole] * 3
 
 
 async def test_taints_and_labels_follow_the_node_at_once(world: World):
