@@ -2,7 +2,8 @@
 
 The constructor does everything that may fail (binding, certificates, CA files) before anything else starts. ``serve``
 runs on the control thread's loop. What answers requests (uvicorn, starlette, the pages) is loaded on a thread when the
-first client connects, or when the manager has started: the controllers need not wait for it.
+first client connects, or when the manager has started: the controllers need not wait for it. Where no more threads
+can start, it is loaded on the loop.
 """
 
 import asyncio
@@ -12,9 +13,9 @@ import os
 import random
 import socket
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kcm_cli.manager.server.http import HttpServer
     from kcm_cli.manager.server.mux import Mux
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAIR_NAME = "kube-controller-manager"
@@ -66,6 +68,15 @@ class Delegates(msgspec.Struct, frozen=True):
 
     authentication: Client | None = None
     authorization: Client | None = None
+
+
+async def _on_thread(function: Callable[[], T]) -> T:
+    """The result of a function, which is called on a thread, or on the loop where no thread can start."""
+    once = cache(function)  # an executor without threads keeps the call, for a thread that it may start later
+    try:
+        return await asyncio.to_thread(once)
+    except RuntimeError:
+        return once()
 
 
 class Server:
@@ -132,7 +143,7 @@ class Server:
                     await self._until_wanted(self._secure)
                     if not self._stopped.is_set():
                         made = partial(self._http_server, self._secure, self._tls, authenticator, authorizer)
-                        self._http = await asyncio.to_thread(made)
+                        self._http = await _on_thread(made)
                     if self._http is not None and not self._stopped.is_set():  # it may have been stopped meanwhile
                         await self._http.serve()
                 await self._stopped.wait()

@@ -292,6 +292,34 @@ async def test_a_server_that_is_stopped_while_it_is_loaded_ends() -> None:
     assert done == {task}
 
 
+async def test_a_server_is_loaded_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Mux] = []
+
+    def pages() -> Mux:
+        made.append(Mux())
+        return made[0]
+
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    port = free_port()
+    config = ServerConfig(
+        serving=replace(ServingConfig(), bind_address="127.0.0.1", port=port),
+        authentication=AuthenticationConfig(skip_lookup=True),
+        authorization=AuthorizationConfig(),
+    )
+    server = Server(config, pages, AuthMetrics.register(Registry()), LoopClock())
+    task = asyncio.create_task(server.serve(Delegates(), random.Random(1)))
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", none_left)
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=insecure())
+        writer.close()
+    await asyncio.to_thread(len, made)  # after what an executor's queue still holds
+    assert len(made) == 1
+    await server.stop()
+    await asyncio.wait_for(task, 60)
+
+
 async def test_reviews_are_cached() -> None:
     async with serving() as server:
         for _ in range(5):
