@@ -22,6 +22,7 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._loop: asyncio.AbstractEventLoop
+        self._ended: Future[None] = Future()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -45,12 +46,17 @@ class LoopThread:
         """Cancel the thread's tasks and end it."""
         await self.call(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        await asyncio.wrap_future(self._ended)  # not on an executor's thread: there may be none
+        self._thread.join()
         self._loop.close()
 
     def _run(self) -> None:
+        self._ended.set_running_or_notify_cancel()  # a wait that is cancelled does not cancel it
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._ended.set_result(None)
 
 
 async def _cancel_others() -> None:

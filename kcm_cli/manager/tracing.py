@@ -25,6 +25,7 @@ from opentelemetry.trace import Link as SdkLink
 from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, TraceFlags, set_span_in_context
 from opentelemetry.trace import SpanContext as SdkContext
 
+from kcm_cli.component import threads
 from kcm_cli.component.metrics import Counter, Registry
 from kcm_cli.component.metrics.spans import EXPORTED, FAILED, FULL, span_counters
 from kcm_cli.component.tracing_config import TracingConfig
@@ -87,7 +88,7 @@ class Tracing:
         made.end(_ns(span.end))
 
     async def stop(self, timeout_s: float) -> None:
-        """Send what waits, for so long at most."""
+        """Send what waits, for so long at most. Without a thread to do it, nothing is sent."""
         ended: Future[None] = Future()
 
         def flush() -> None:
@@ -95,10 +96,15 @@ class Tracing:
             ended.set_result(None)
 
         # not an executor's thread, which would be waited for at the end of the process
-        threading.Thread(target=flush, name="last spans", daemon=True).start()
-        await asyncio.wait([asyncio.wrap_future(ended)], timeout=timeout_s)
+        thread, why = threading.Thread(target=flush, name="last spans", daemon=True), {}
+        try:
+            threads.start(thread)
+        except OSError as error:
+            why = {"err": str(error)}
+        else:
+            await asyncio.wait([asyncio.wrap_future(ended)], timeout=timeout_s)
         if lost := self._waiting + self._exporter.failed_since_success:
-            log.info("Spans were not exported", extra={"fields": {"spans": lost}})
+            log.info("Spans were not exported", extra={"fields": {"spans": lost, **why}})
 
 
 class _Counted(SpanExporter):

@@ -1,5 +1,6 @@
 import asyncio
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,16 @@ async def test_a_separate_loop_runs_tasks_and_stops() -> None:
     assert await thread.call(answer()) == 42
     await thread.stop()
     assert ended == ["cancelled"]
+
+
+async def test_a_separate_loop_stops_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    thread = LoopThread("t")
+    thread.start()
+    loop = thread.loop
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", none_left)
+        await thread.stop()
+    assert loop.is_closed()

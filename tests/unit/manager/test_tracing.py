@@ -101,6 +101,23 @@ async def test_a_collector_that_hangs_holds_neither_the_loop_nor_the_end() -> No
     collector.open.set()
 
 
+async def test_spans_are_lost_where_no_thread_can_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    exporting = Tracing(TracingConfig(rate=ALL), Registry(), "host_1", collector := Collector())
+    exporting.export(WRITTEN)
+    with monkeypatch.context() as limited, caplog.at_level(logging.INFO):
+        limited.setattr(threading.Thread, "start", none_left)
+        await exporting.stop(30)
+    (record,) = caplog.records
+    assert vars(record)["fields"] == {"spans": 1, "err": "[Errno 11] can't start new thread"}
+    await exporting.stop(30)
+    assert len(collector.spans) == 1
+
+
 async def test_an_outage_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     collector, metrics = Collector(), Registry()
     exporter = Tracing(TracingConfig(rate=ALL), metrics, "host_1", collector)._exporter
