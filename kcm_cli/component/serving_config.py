@@ -82,7 +82,8 @@ class ServingConfig(OptionGroup):
         help=(
             "Another certificate with its key, as cert.pem,key.pem or "
             "cert.pem,key.pem:name,*.domain. Without names, those in the certificate apply; exact "
-            "names take precedence over wildcards. May be repeated."
+            "names take precedence over wildcards. A name may be an address of this host, for clients "
+            "that send no server name. May be repeated."
         ),
     )
     min_version: str = option(

@@ -112,11 +112,15 @@ class _Opening:
 class SecureListener:
     """The shared state of a listener's connections. Pass ``connection`` to ``Listener``.
 
-    context: returns the TLS context of a new connection. make: makes the protocol once the handshake is done.
+    context: returns the TLS context for a connection to a local address. make: makes the protocol once the handshake is
+    done.
     """
 
     def __init__(
-        self, limits: ConnectionLimits, context: Callable[[], SSL.Context], make: Callable[[Slot], asyncio.Protocol]
+        self,
+        limits: ConnectionLimits,
+        context: Callable[[str], SSL.Context],
+        make: Callable[[Slot], asyncio.Protocol],
     ) -> None:
         self.limits = limits
         self.context = context
@@ -133,7 +137,7 @@ class _Connection(TlsProtocol):
     """A connection that holds a slot from its start to its end."""
 
     def __init__(self, listener: SecureListener, slot: Slot) -> None:
-        super().__init__(listener.context(), listener.buffer, listener.turns, self._open, _failed)
+        super().__init__(listener.context, listener.buffer, listener.turns, self._open, _failed)
         self._limits = listener.limits
         self._protocol = listener.make
         self._slot = slot

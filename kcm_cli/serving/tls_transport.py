@@ -62,14 +62,15 @@ def server_context(authorities: Iterable[x509.Certificate] | None) -> SSL.Contex
 class TlsProtocol(asyncio.BufferedProtocol):
     """The protocol between a socket's transport and the inner protocol, which is made once the handshake is done.
 
-    buffer: the read buffer, shared by all connections of a loop. (With one for each read of 256 KiB, the heap would not
-    shrink after a flood.) turns: of the loop, for handshakes, and for decrypting what established connections receive.
-    failed: called when a handshake fails.
+    context: returns the TLS context for a connection to a local address. buffer: the read buffer, shared by all
+    connections of a loop. (With one for each read of 256 KiB, the heap would not shrink after a flood.) turns: of the
+    loop, for handshakes, and for decrypting what established connections receive. failed: called when a handshake
+    fails.
     """
 
     def __init__(
         self,
-        context: SSL.Context,
+        context: Callable[[str], SSL.Context],
         buffer: bytearray,
         turns: tuple[Turns, Turns],
         make: Callable[[], asyncio.Protocol],
@@ -77,7 +78,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
     ) -> None:
         self._buffer = buffer
         self._handshakes, self._reads = turns
-        self._context: SSL.Context | None = context
+        self._context: Callable[[str], SSL.Context] | None = context
         self._tls = _NONE  # made with the first byte
         self._make = make
         self._failed = failed
@@ -89,7 +90,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._shaken = 0
         self._reading = True
         self._ended = False
-        self.address = ""
+        self.address = self._local = ""
         self.continued = False
 
     @property
@@ -102,6 +103,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._raw = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._local = str((transport.get_extra_info("sockname") or ("",))[0])
 
     def get_buffer(self, sizehint: int) -> bytearray:
         return self._buffer
@@ -112,7 +114,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def received(self, data: bytes) -> None:
         """Handle received bytes."""
-        if self._context is not None and not self._begin(self._context, data):
+        if self._context is not None and not self._begin(self._context(self._local), data):
             return
         if self._inner is not None and not self._early and len(data) <= _AT_ONCE:
             self._feed(data)

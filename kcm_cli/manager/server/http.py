@@ -55,12 +55,12 @@ def application(
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A bound socket, its application, and a function that returns the TLS context of a new connection (None: plain
-    HTTP)."""
+    """A bound socket, its application, and a function that returns the TLS context for a connection to a local address
+    (None: plain HTTP)."""
 
     sock: socket.socket
     app: ASGIApp
-    tls: Callable[[], SSL.Context] | None
+    tls: Callable[[str], SSL.Context] | None
 
 
 class HttpServer:

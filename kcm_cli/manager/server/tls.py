@@ -2,8 +2,9 @@
 
 A connection starts with the context of the default certificate. When the client has sent the server name, it gets the
 context of the certificate for that name: of a pair with the name, else of the first pair whose certificate is valid for
-it, as crypto/tls chooses. So certificates change without affecting open connections or the listener. A client
-certificate is requested if a CA is trusted. Any certificate is accepted, and verified with each request.
+it, as crypto/tls chooses. Without a server name, that is a pair with the address that the client connected to as a
+name. So certificates change without affecting open connections or the listener. A client certificate is requested if a
+CA is trusted. Any certificate is accepted, and verified with each request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 """
@@ -17,7 +18,7 @@ from OpenSSL import SSL
 from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import common_name
 from kcm_cli.component.serving_config import ServingConfig
-from kcm_cli.machinery.addresses import parse_ip
+from kcm_cli.machinery.addresses import parse_ip, plain
 from kcm_cli.machinery.names import dns1123_subdomain
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import readable
@@ -59,13 +60,14 @@ class ServingTls:
         self._trust = trust
         self._pairs = tuple(source.read() for source in sources)
         self._contexts: dict[str, SSL.Context] = {}
-        self._by_host: list[tuple[frozenset[str], SSL.Context]] = []
+        self._by_host: list[tuple[frozenset[str], SSL.Context | None]] = []
+        self._by_address: dict[str, SSL.Context] = {}
         self._default = self._build()
         trust.on_change(lambda state: self._rebuild())
 
-    def context(self) -> SSL.Context:
-        """The context of a new connection."""
-        return self._default
+    def context(self, address: str = "") -> SSL.Context:
+        """The context of a new connection to this address of the host."""
+        return self._by_address.get(str(plain(parse_ip(address))), self._default)
 
     def refresh(self) -> tuple[bool, list[str]]:
         """Read the files: (whether a certificate changed, errors). Of an invalid one the previous is kept."""
@@ -98,16 +100,27 @@ class ServingTls:
         for names, context in (*given, *found):
             for name in names:
                 table.setdefault(name, context)
-        shown = {contexts[0], *table.values()}
+        shown = set(table.values())
         by_host = [
             (frozenset(name.lower() for name in _dns_names(pair)) - {"*"}, context)
-            for pair, context in zip(self._pairs, contexts, strict=True)
-            if context in shown
+            for pair, context in zip(self._pairs, (None, *contexts[1:]), strict=True)
+            if context is None or context in shown
         ]
         if len(contexts) > 1:
             switch_by_name(contexts[0], self._for)
-        self._contexts, self._by_host = table, by_host
+        pair_of = dict(zip(contexts, self._pairs, strict=True))
+        by_address = {
+            name: self._at_address(pair_of[context], contexts[0]) for name, context in table.items() if parse_ip(name)
+        }
+        self._contexts, self._by_host, self._by_address = table, by_host, by_address
         return contexts[0]
+
+    def _at_address(self, pair: Pair, default: SSL.Context) -> SSL.Context:
+        """A context that shows the pair to clients that send no server name. Raises RunError."""
+        context = make_context(self._config, pair, self._trust.state.authorities)
+        # it keeps the default one, whose own function OpenSSL may call in the same handshake (HelloRetryRequest)
+        switch_by_name(context, lambda name: (self._for(name) or default) if name else None)
+        return context
 
     def _for(self, name: str) -> SSL.Context | None:
         """The context for a server name, empty if the client sent none; None: the default one."""

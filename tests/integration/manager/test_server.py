@@ -581,6 +581,19 @@ async def test_names_that_are_given_may_have_upper_case(tmp_path: Path) -> None:
             assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == wanted
 
 
+async def test_without_a_name_the_pair_of_the_address_is_shown(tmp_path: Path) -> None:
+    from kcm_cli.component.flag_values import CertKey
+
+    authority = Authority("servers")
+    main, address, named = (str(authority.issue(tmp_path, name)) for name in ("main", "address", "named"))
+    given = (CertKey(address, address, ("127.0.0.1", "address.example")), CertKey(named, named, ("named.example",)))
+    async with serving(ServingConfig(cert_file=main, key_file=main, sni_cert_keys=given)) as server:
+        shown = {None: "address", "address.example": "address", "named.example": "named", "other.example": "main"}
+        for name, wanted in shown.items():
+            subject = (await server.shown_certificate(name)).subject
+            assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == wanted
+
+
 @pytest.mark.parametrize("turns", range(5))
 async def test_a_server_that_is_cancelled_as_its_first_client_comes_ends(turns: int) -> None:
     config = ServerConfig(

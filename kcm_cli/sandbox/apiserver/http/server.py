@@ -79,7 +79,7 @@ class HttpServer:
             if context is None:
                 make: Callable[[Slot], asyncio.BaseProtocol] = partial(HttpConnection, self)
             else:
-                make = SecureListener(self.limits, lambda: context, partial(HttpConnection, self)).connection
+                make = SecureListener(self.limits, lambda _: context, partial(HttpConnection, self)).connection
             self._listeners.append(Listener(one, self.limits, make))
 
     async def stop(self, patience_s: float) -> None:
