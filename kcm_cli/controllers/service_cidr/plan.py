@@ -4,7 +4,7 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go, pkg/api/servic
 """
 
 import ipaddress
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 
@@ -90,17 +90,32 @@ def address_of(obj: IPAddress) -> Address | None:
 def block_of(obj: IPAddress) -> tuple[str, ...]:
     """The index function BLOCK: the block that an allocated address is in."""
     address = address_of(obj)
-    if address is None:
-        return ()
-    rest = 8 if address.version == 4 else 16
-    first = type(address)(int(address) >> rest << rest)
-    return (f"{first}/{address.max_prefixlen - rest}",)
+    return () if address is None else (_block(address.version, _number(address)),)
 
 
-def blocks_of(one: ServiceCIDR, blocks: Iterable[str]) -> list[str]:
-    """The blocks that a ServiceCIDR overlaps."""
-    own = networks_of(one)
-    return [text for text in blocks if any(_overlap(block, other) for block in _parsed((text,)) for other in own)]
+def blocks_of(one: ServiceCIDR, filed: Collection[str]) -> Iterator[str]:
+    """The blocks that a ServiceCIDR overlaps: all of them, or those filed if they are fewer.
+
+    API servers allocate random addresses, and a range of IPv6 may be a /64: nearly each address is in a block of its
+    own then. So blocks are never parsed, and those filed for other ranges cost a narrow one nothing.
+    """
+    for network in networks_of(one):
+        first, last = _number(network.network_address), _number(network.broadcast_address)
+        if last - first < len(filed):
+            yield from (_block(network.version, number) for number in range(first, last + 1))
+        else:
+            low, high = _block(network.version, first), _block(network.version, last)
+            yield from (text for text in filed if low <= text <= high)
+
+
+def _number(address: Address) -> int:
+    """The number of its block."""
+    return int(address) >> (8 if address.version == 4 else 16)
+
+
+def _block(version: int, number: int) -> str:
+    """The text of a block; those of a version are as long as each other, and so in the order of their numbers."""
+    return f"{version} {number:028x}"
 
 
 def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
@@ -112,7 +127,7 @@ def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
 def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress]) -> Address | None:
     """An address that only the deleted ServiceCIDR contains; None if there is none.
 
-    objects: those in the blocks that it overlaps, or more.
+    objects: those in the blocks that it overlaps, or more; an address may come twice.
     """
     if is_contained(leaving, ranges):
         return None
@@ -160,7 +175,7 @@ def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
     return _parsed(one.spec.cidrs)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _parsed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
     found = (parse_cidr(text) for text in cidrs)
     return tuple(network for _, network in filter(None, found))

@@ -1,6 +1,8 @@
 """The ranges that contain an address, and those that can be deleted."""
 
 import ipaddress
+import random
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +15,7 @@ from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.controllers.service_cidr.controller import near
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.runtime.store import Store
+from tests.kit.growth import grows_less
 
 ALLOCATED = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
 
@@ -184,6 +187,7 @@ def test_a_terminating_range(current: ServiceCIDR, objects: list[IPAddress], exp
 hosts = st.tuples(st.sampled_from(["10.0.0.", "10.0.1.", "10.1.0.", "fd00::", "fd00::1:"]), st.integers(0, 9))
 cidrs = st.sampled_from(
     ["10.0.0.0/24", "10.0.0.0/23", "10.0.0.0/29", "10.1.0.4/32", "10.0.0.0/8", "fd00::/112", "fd00::/64", "fd00::8/125"]
+    + ["0.0.0.0/3", "::/0"]
 )
 
 
@@ -204,3 +208,54 @@ def test_an_orphan_is_found_among_the_addresses_near_the_range(
         found = plan.orphan(leaving, ranges, near(leaving, store))
         assert (found is None) == (plan.orphan(leaving, ranges, store) is None)
         assert found is None or store.get(str(found)) is not None
+
+
+WIDEST = int(ipaddress.ip_address("fd00:10:96::"))
+"""The first address of a /64, the widest range of IPv6 that an API server accepts. It allocates random ones of it."""
+
+
+def spread(rng: random.Random, count: int) -> list[str]:
+    """Random addresses of the widest range: nearly each one has a block of its own."""
+    return [str(ipaddress.IPv6Address(WIDEST + rng.getrandbits(64))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("length", [64, 65, 72, 96, 108, 111, 112, 113, 128])
+def test_addresses_spread_over_a_wide_range_are_found(length: int) -> None:
+    """The same as without the index, also after half of them went and others came."""
+    rng = random.Random(length)
+    store: Store[IPAddress] = Store()
+    store.add_index(plan.BLOCK, plan.block_of)
+    ends = ["fd00:10:96::9", "fd00:10:96:0:ffff:ffff:ffff:ffff", "fd00:10:96:1::9", "fd00:10:95:ffff:ffff:ffff::9"]
+    names = [*spread(rng, 2000), *ends, "192.168.0.9"]
+    for _ in range(2):
+        for name in names:
+            store.put(ip(name))
+        ranges = [one(f"r{number}", f"{rng.choice(names[:-1])}/{rng.randint(64, 128)}") for number in range(3)]
+        leaving = one("leaving", f"{names[0]}/{length}", f"{names[-1]}/24")
+        ranges.append(leaving)
+        found = list(near(leaving, store))
+        contained = {obj.name for obj in store if plan.containing(ipaddress.ip_address(obj.name), [leaving])}
+        assert contained <= {obj.name for obj in found}
+        assert (plan.orphan(leaving, ranges, found) is None) == (plan.orphan(leaving, ranges, store) is None)
+        if length >= 112:
+            assert len(found) < 20
+        for name in names[:1000]:
+            store.pop(name)
+        names = [*spread(rng, 1000), *names[1000:]]
+
+
+@pytest.mark.parametrize("length", [108, 120])
+def test_addresses_spread_over_a_wide_range_cost_a_range_beside_it_nothing(length: int) -> None:
+    """However many they are; nearly each is in a block of its own."""
+
+    def prepare(size: int) -> Callable[[], object]:
+        store: Store[IPAddress] = Store()
+        store.add_index(plan.BLOCK, plan.block_of)
+        for name in spread(random.Random(size), size):
+            store.put(ip(name))
+        store.put(ip("fd00:10:97::9"))
+        beside = one("beside", f"fd00:10:97::/{length}")
+        assert [obj.name for obj in near(beside, store)] == ["fd00:10:97::9"]
+        return lambda: list(near(beside, store))
+
+    assert grows_less(prepare, 2000, 4)
