@@ -1,4 +1,4 @@
-"""docs/deviations.md and docs/upstream-bugs.md: every row is complete, and names an existing test."""
+"""docs/deviations.md and docs/upstream-bugs.md: every row is complete and names an existing test, a bug its report."""
 
 import ast
 import re
@@ -58,3 +58,8 @@ def test_every_row_names_an_existing_test(page: str, columns: int) -> None:
         missing += [test for test in TEST.findall(row[-1]) or [row[-1]] if not exists(test)]
     assert rows(page)
     assert missing == []
+
+
+def test_every_bug_names_its_report() -> None:
+    """What differs without one is a deviation."""
+    assert [row[0] for row in rows("upstream-bugs.md") if not re.search(r"#\d+", row[1])] == []
