@@ -40,8 +40,8 @@ BOOKMARK_S = 60.0
 LAST_BOOKMARK_S = 2.0
 """A bookmark is sent so long before a watch ends. upstream: cacher/cache_watcher.go#nextBookmarkTime"""
 TEAR_DOWN_S = 1.0
-_BATCH = 100
-"""Events of a chunk. A cache in this process handles a chunk at once, in 1 to 4 ms."""
+_BATCH, _CHUNK_BYTES = 100, 1 << 18
+"""The events of a chunk, and its bytes, both at most. A cache in this process handles a chunk at once, in 1 to 4 ms."""
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -141,13 +141,14 @@ class Watching:
         running = RunningWatch(call.asked, call.hub.storage, watcher)
         self.running[running] = None
         timer = clock.call_later(plan.timeout_s, watcher.close)
+        part = Part()
         try:
             self.opened(running)
-            async for chunk in self._in_turns(call, plan.chosen, initial, watcher):
+            async for chunk in self._in_turns(call, plan.chosen, initial, watcher, part):
                 yield chunk
             if plan.end_mark:
                 yield call.media.bookmark(self._mark(call, revision, initial_end=True))
-            async for chunk in self._events(call, plan, watcher):
+            async for chunk in self._events(call, plan, watcher, part):
                 yield chunk
             if running.ending == "broken":
                 raise Dropped(effect=True)
@@ -175,33 +176,38 @@ class Watching:
         return store.watch(gvr, plan.namespace, since), events, since
 
     async def _in_turns(
-        self, call: Call, chosen: Selection, events: Iterable[Event], watcher: Watcher
+        self, call: Call, chosen: Selection, events: Iterable[Event], watcher: Watcher, part: Part
     ) -> AsyncIterator[bytes]:
         """The frames of events, in chunks of up to _BATCH, and of no more than a turn makes. Raises ApiError.
 
         It waits for turns as all who work do, and many changes become one sync. If it is late it has a part of each
         turn instead: else its client would have to list everything again, and be late for that list, too.
         """
-        prepares, turns, part = self._core.prepares(call.served), Turns.of_loop(), Part()
+        prepares, turns = self._core.prepares(call.served), Turns.of_loop()
         made: list[bytes] = []
+        size = 0
         turns.is_over()  # the turn is measured from here
         for event in events:
             if prepares:  # until the next await, so each by itself
                 await self._core.prepare(call.served, *_shown(chosen, event), cached=True)
             if frame := call.media.event(event) if chosen.everything else _frame(call, chosen, event):
                 made.append(frame)
-            if len(made) == _BATCH or turns.is_over():
+                size += len(frame)
+            late = watcher.late
+            over = part.is_over() if late else turns.is_over()
+            if over or len(made) == _BATCH or size >= _CHUNK_BYTES:
                 if made:
                     yield b"".join(made)  # a client in this process handles them before it asks for more
                     made.clear()
-                if not watcher.late:
+                    size = 0
+                if not late:
                     await turns.pause()
                 elif part.is_over():
                     await part.next()
         if made:
             yield b"".join(made)
 
-    async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
+    async def _events(self, call: Call, plan: _Plan, watcher: Watcher, part: Part) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
         chosen, media = plan.chosen, call.media
         now = clock.monotonic()
@@ -218,7 +224,7 @@ class Watching:
                     return
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
-                async for chunk in self._in_turns(call, chosen, events, watcher):
+                async for chunk in self._in_turns(call, chosen, events, watcher, part):
                     yield chunk
                 now = clock.monotonic()
                 if now >= mark_at and not (watcher.behind or watcher.held):

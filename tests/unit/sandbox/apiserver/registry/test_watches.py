@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.rest.transport import Request
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Part, Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import Watcher
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -100,6 +100,41 @@ async def test_a_watch_that_is_late_waits_behind_nobody(
     await watch.end()
     assert watch.seen() == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
     assert len(waits) == (1 if late else 4), "once as a request"
+
+
+async def test_a_watch_that_is_late_and_shows_little_lets_others_work(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[None] = []
+
+    async def later(part: Part) -> None:
+        waits.append(None)
+
+    before = await api.config_map("first")
+    for name in "abcde":
+        await api.config_map(name)
+    monkeypatch.setattr(Watcher, "late", True)
+    monkeypatch.setattr(Part, "is_over", lambda self: True)
+    monkeypatch.setattr(Part, "next", later)
+    version = before["metadata"]["resourceVersion"]
+    watch = await api.watch(CONFIG_MAPS, resourceVersion=version, labelSelector="on=1")
+    await asyncio.sleep(1)
+    await watch.end()
+    assert (watch.seen(), len(waits)) == ([], 5)
+
+
+async def test_a_chunk_of_large_events_is_short(api: Api) -> None:
+    before = await api.config_map("first")
+    for name in "abc":
+        await api.post(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"k": "v" * 150_000}})
+    query = (("watch", "true"), ("resourceVersion", before["metadata"]["resourceVersion"]))
+    counts = list[int]()
+    async with InProcessTransport(api.server.api, api.user).stream(Request("GET", CONFIG_MAPS, query)) as stream:
+        async for chunk in stream.chunks:
+            counts.append(chunk.count(b"\n"))
+            if sum(counts) == 3:
+                break
+    assert counts == [2, 1]
 
 
 async def test_events_in_protobuf_are_sent_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
