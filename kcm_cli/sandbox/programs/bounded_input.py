@@ -1,6 +1,7 @@
 """How much of its standard input a command reads at most: clients that cannot close it send a number of bytes."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.errors import Unknown
@@ -25,11 +26,26 @@ def most_read(words: Sequence[str]) -> int | None:
 
 
 def _reading(script: syntax.List) -> Iterator[list[str]]:
-    """The commands that may read the standard input of a script. Raises Unknown for those that are not simple."""
+    """The commands that may read the standard input of a script. Raises Unknown for those that are not simple, for
+    words of them that are not literal, and for other commands inside of words, which may read it, too."""
     for _, command in script:
         first = command.commands[0] if isinstance(command, syntax.Pipeline) else command
         if not isinstance(first, syntax.Simple) or any(each.descriptor == 0 for each in first.redirects):
             raise Unknown
-        words = ["".join(part.text for part in word if isinstance(part, syntax.Text)) for word in first.words]
-        if words and program_name(words[0]) not in _READS_NOTHING:
-            yield [program_name(words[0]), *words[1:]]
+        others = [each for _, each in first.assignments] + [each.word for each in first.redirects]
+        if not all(map(_runs_nothing, chain(first.words, others))):
+            raise Unknown
+        if first.words and (program := program_name(_literal(first.words[0]))) not in _READS_NOTHING:
+            yield [program, *map(_literal, first.words[1:])]
+
+
+def _runs_nothing(word: syntax.Word) -> bool:
+    return all(isinstance(part, syntax.Text) or (isinstance(part, syntax.Parameter) and not part.word) for part in word)
+
+
+def _literal(word: syntax.Word) -> str:
+    """Raises Unknown for a word that is expanded."""
+    texts = [part.text for part in word if isinstance(part, syntax.Text)]
+    if len(texts) < len(word):
+        raise Unknown
+    return "".join(texts)
