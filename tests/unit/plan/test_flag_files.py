@@ -59,6 +59,33 @@ def test_variables_of_a_pod(tmp_path: Path) -> None:
     assert manager_flags(str(pod)) == ("--controllers=*,-ttl",)
 
 
+@pytest.mark.parametrize(
+    ("env", "value", "flags"),
+    [
+        ({"A": "ttl", "B": "*,-$(A)"}, "$(B)", ("--controllers=*,-ttl",)),
+        ({"B": "*,-$(A)", "A": "ttl", "C": "*"}, "$(C),-$(A)", ("--controllers=*,-ttl",)),
+        ({"A": "ttl", "B": "$$(A)"}, "$(B)", ("--controllers=$(A)",)),
+        ({"A": "ttl"}, "$$(A)", ("--controllers=$(A)",)),
+        ({}, "$$(A)", ("--controllers=$(A)",)),
+        ({"A": None}, "*$(A)", ("--controllers=*",)),
+    ],
+)
+def test_variables_of_a_pod_are_expanded_in_order(
+    tmp_path: Path, env: dict[str, str | None], value: str, flags: tuple[str, ...]
+) -> None:
+    pod = tmp_path / "pod.yaml"
+    variables = [{"name": name, "value": each} for name, each in env.items()]
+    container = {"name": "kube-controller-manager", "args": [f"--controllers={value}"], "env": variables}
+    pod.write_text(json.dumps({"kind": "Pod", "spec": {"containers": [container]}}))
+    assert manager_flags(str(pod)) == flags
+
+
+def test_a_dollar_sign_in_a_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "kcm.service"
+    unit.write_text("[Service]\nExecStart=/bin/kcm --controllers=$${A}\n")
+    assert manager_flags(str(unit)) == ("--controllers=${A}",)
+
+
 def test_a_component_config(tmp_path: Path) -> None:
     path = str(ROOT / "configs/kcm-config.yaml")
     assert manager_flags(path) == (f"--config={path}",)
@@ -82,6 +109,16 @@ def test_a_component_config(tmp_path: Path) -> None:
         (
             "[Service]\nExecStart=/bin/kcm --controllers=${C}\n",
             r"--controllers has \$\{C\}, which the file does not set",
+        ),
+        (
+            "kind: Pod\nspec: {containers: [{name: kube-controller-manager, args: [--controllers=$(B)], env: ["
+            "{name: A, value: a}, {name: A, valueFrom: {}}, {name: B, value: x-$(C)}]}]}\n",
+            r"--controllers has \$\(C\), which the file does not set",
+        ),
+        (
+            "kind: Pod\nspec: {containers: [{name: kube-controller-manager, args: ['--controllers=$(A)$(A)'], env: ["
+            f"{{name: A, value: {'a' * 100_000}}}]}}]}}\n",
+            r"--controllers=\$\(A\)\$\(A\) is too long with the values",
         ),
         (
             "kind: Pod\nspec: {containers: [{name: kube-controller-manager, args: [--controllers=$(C)]}]}\n",
