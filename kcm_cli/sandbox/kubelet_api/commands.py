@@ -109,6 +109,8 @@ class Commands:
             found = self._beginnings[run.id] = Beginning(view, self.objects.at(version.revision))
             if len(self._beginnings) > _MOST_BEGINNINGS:
                 self._beginnings.popitem(last=False)
+        else:
+            self._beginnings.move_to_end(run.id)
         return found
 
     def at_start(
