@@ -144,6 +144,10 @@ async def _follow(command: Command, source: Source, before: Reading, now: Readin
     loop.add_signal_handler(signal.SIGTSTP, showing.suspend)
     try:
         while not showing.ended:
+            if showing.suspended:
+                showing.suspended = False
+                os.kill(os.getpid(), signal.SIGSTOP)
+                continue
             if not region.is_ours:
                 await asyncio.sleep(_LOOK_S)
                 continue
@@ -153,8 +157,6 @@ async def _follow(command: Command, source: Source, before: Reading, now: Readin
                     await showing.show(region)
             finally:
                 region.close()
-            if showing.suspended:
-                os.kill(os.getpid(), signal.SIGSTOP)
     finally:
         loop.remove_signal_handler(signal.SIGTSTP)
 
@@ -178,7 +180,6 @@ class _Showing:
 
     async def show(self, region: Region) -> None:
         """Draw in an open region, until the view ends or is suspended."""
-        self.suspended = False
         while not (self.ended or self.suspended):
             width, height = region.console.size
             region.draw(table.render(_shown(self._before, self._now), self._look, width, height - 1))

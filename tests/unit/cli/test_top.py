@@ -1,7 +1,14 @@
 """The command line and the keys of ``kcm top``."""
 
+import asyncio
+import os
+import signal
+from typing import Any
+
 import pytest
 
+from kcm_cli.cli import top
+from kcm_cli.cli.terminal import Region
 from kcm_cli.cli.top import main, pressed
 from kcm_cli.manager.controller_map import queue_owners
 from kcm_cli.top.table import SORTS, Look
@@ -67,3 +74,32 @@ def test_a_filter_is_typed() -> None:
 def test_each_queue_of_upstream_has_its_controller() -> None:
     owners = queue_owners()
     assert owners["deployment"] == "deployment-controller" and owners["noexec_taint_pod"] == "taint-eviction-controller"
+
+
+async def test_a_view_in_the_background_stops_when_it_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes while the view waits for the foreground, which is there with the next look."""
+    happened: list[str] = []
+    ours = iter((False, True))
+    suspend, ended = signal.SIGTSTP, RuntimeError("shown")
+
+    async def sleep(seconds: float) -> None:
+        handlers[suspend]()
+
+    def opened(region: Region) -> None:
+        happened.append("opened")
+        raise ended
+
+    handlers: dict[int, Any] = {}
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "add_signal_handler", handlers.__setitem__)
+    monkeypatch.setattr(loop, "remove_signal_handler", handlers.pop)
+    monkeypatch.setattr(Region, "is_ours", property(lambda region: next(ours)))
+    monkeypatch.setattr(Region, "open", opened)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(os, "kill", lambda process, number: happened.append(signal.Signals(number).name))
+    command: Any = top.Command
+    nothing: Any = None
+    with pytest.raises(RuntimeError, match="shown"):
+        await top._follow(command(nothing, ("", ""), 1.0, False, False, Look()), nothing, nothing, nothing)
+    assert happened == ["SIGSTOP", "opened"]
+    assert not handlers
