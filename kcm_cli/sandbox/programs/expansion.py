@@ -36,7 +36,7 @@ class Expansion:
         """The fields of words, split and with file names."""
         found: list[str | None] = []
         if self._shell.called.endswith("bash"):
-            words = (each for word in words for each in expanded(word))
+            words = (each for word in words for each in expanded(word, self._shell.fs.work))
         for word in words:
             if len(word) == 1 and isinstance(word[0], Text) and (word[0].quoted or not _is_pattern(word[0].text)):
                 found.append(word[0].text)

@@ -11,6 +11,8 @@ from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.programs.shell import Shell
 
+_PECULIAR = re.compile(r"\\|\[\^|\[[:.=]")
+"""What patterns of file names have and those of ``fnmatch`` have not."""
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
 
 
@@ -169,6 +171,8 @@ def find(shell: Shell, words: Sequence[str]) -> int:
     kind, pattern = options.get("-type", ""), options.get("-name", "*")
     if len(options) * 2 != len(words) - first or set(options) - {"-type", "-name"} or kind not in ("", "f", "d"):
         raise Unknown
+    if _PECULIAR.search(pattern):
+        raise Unsupported(f"find -name {pattern}")
     code = 0
     for word, path in shell.paths(words[1:first] or ["."]):
         if not shell.fs.is_there("-e", path):
@@ -185,12 +189,16 @@ def find(shell: Shell, words: Sequence[str]) -> int:
 
 def _below(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bool]]:
     """A file or folder, and all in it, each with whether it is a folder. Raises Unknown."""
-    is_folder = shell.fs.is_folder(path)
-    if not is_folder and path not in shell.fs.texts:
-        raise Unknown  # the files of ConfigMaps and Secrets are symbolic links
-    yield name, is_folder
-    for each in shell.fs.names(path) if is_folder else ():
-        yield from _below(shell, f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}")
+    left = [(name, path)]
+    while left:
+        name, path = left.pop()
+        is_folder = shell.fs.is_folder(path)
+        if not is_folder and path not in shell.fs.texts:
+            raise Unknown  # the files of ConfigMaps and Secrets are symbolic links
+        shell.fs.work.spend((len(name) + len(path)) * PER_CHARACTER)
+        yield name, is_folder
+        names = shell.fs.names(path) if is_folder else ()
+        left += ((f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}") for each in reversed(names))
 
 
 def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:

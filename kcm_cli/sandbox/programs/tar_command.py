@@ -160,16 +160,18 @@ def _listed(shell: Shell, data: bytes) -> int:
 
 def _members(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bytes | None]]:
     """A file or folder, and all in it, by names in the archive; the content of a folder is None. Raises OSError."""
-    shell.fs.work.spend(_PER_MEMBER)
-    try:
-        text = shell.fs.content(path)
-    except IsADirectoryError:
-        yield name, None
-        for each in shell.fs.names(path):
-            yield from _members(shell, f"{name.rstrip('/')}/{each}", f"{path}/{each}")
-    else:
-        shell.fs.work.spend(len(text) * PER_CHARACTER)
-        yield name, text.encode("utf-8", "surrogateescape")
+    left = [(name, path)]
+    while left:
+        name, path = left.pop()
+        shell.fs.work.spend(_PER_MEMBER + (len(name) + len(path)) * PER_CHARACTER)
+        try:
+            text = shell.fs.content(path)
+        except IsADirectoryError:
+            yield name, None
+            left += ((f"{name.rstrip('/')}/{each}", f"{path}/{each}") for each in reversed(shell.fs.names(path)))
+        else:
+            shell.fs.work.spend(len(text) * PER_CHARACTER)
+            yield name, text.encode("utf-8", "surrogateescape")
 
 
 def _read(shell: Shell, folder: str, data: bytes, *, verbose: bool) -> int:

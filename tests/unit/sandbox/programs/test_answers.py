@@ -101,6 +101,9 @@ def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
         (["/app/run"], 'exec: "/app/run": stat /app/run: no such file or directory'),
         (["cat", "/app/x"], 'the sandbox cannot simulate "cat /app/x"'),
         (["find", "/app"], 'the sandbox cannot simulate "find /app"'),
+        (["find", "/d", "-name", "[^f]*"], "find -name [^f]* is not simulated"),
+        (["find", "/d", "-name", "\\f"], "find -name \\f is not simulated"),
+        (["find", "/d", "-name", "[[:alpha:]]"], "find -name [[:alpha:]] is not simulated"),
         (["find", "/d", "-delete"], 'the sandbox cannot simulate "find /d -delete"'),
         (["ls", "-l"], 'the sandbox cannot simulate "ls -l"'),
         (["grep", "-P", "a"], "the sandbox cannot simulate"),
@@ -180,3 +183,12 @@ def test_a_shell_keeps_its_state_after_what_it_cannot_simulate() -> None:
     session = Session(["sh"], ENV, THERE)
     fed(session, "f() { sh -c 'cat /app/x'; }\n", "X=1 f 2>/d/e | cat\n")
     assert fed(session, "echo $X. $0\n") == [(". sh\n", 0)]
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [("find /d/a -type d | tail -n 1", "/d" + "/a" * 1200), ("tar cf - /d/a | tar tf - | wc -l", "1200")],
+)
+def test_deep_folders(command: str, output: str) -> None:
+    found = outputs("sh", "-c", f"mkdir -p /d{'/a' * 1200}; {command}")
+    assert found == (f"{output}\n", "", 0, "")

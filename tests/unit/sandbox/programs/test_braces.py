@@ -1,11 +1,17 @@
 """Braces in bash, which other shells take literally."""
 
+import tracemalloc
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
-from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.braces import expanded
+from kcm_cli.sandbox.programs.errors import TooMuch
+from kcm_cli.sandbox.programs.filesystem import There, Work
 from kcm_cli.sandbox.programs.simulate import answer
+from kcm_cli.sandbox.programs.syntax import Text
+from tests.kit.growth import grows_linearly
 
 THERE = There({"/d/f": "", "/d/g": ""}, ("/d",), began=datetime(2030, 7, 1, tzinfo=UTC), input="")
 
@@ -24,6 +30,10 @@ def said(shell: str, script: str) -> tuple[str, str]:
         ("echo {} {a} {a,b {a{b,c}} {a{b,c} a,b} {a,b}}", "{} {a} {a,b {ab} {ac} {ab {ac a,b} a} b}"),
         ("echo '{a,b}' \"{a,b}\" \\{a,b} {a\\,b} {1..'2'}", "{a,b} {a,b} {a,b} {a,b} {1..2}"),
         ('echo {"a":1,"b":"c d"}', "a:1 b:c d"),
+        (
+            "echo }{a,b}}{{1..3} {{a,b}} {a,{b},c}, {1.\\\n.3}",
+            "}a}{1 }a}{2 }a}{3 }b}{1 }b}{2 }b}{3 {a} {b} a, {b}, c, 1 2 3",
+        ),
         ("N=3; echo {1..$N} {$N,x$N}; X={a,b}; echo $X", "{1..3} 3 x3\n{a,b}"),
         ("cd /d; echo {f,h}* ${X:-{a,b}}; for i in a{1,2}; do echo $i; done", "f h* {a,b}\na1\na2"),
         ("mkdir -p /d/{x,y} && touch /d/{x,y}/n{1,2} && ls /d/y", "n1\nn2"),
@@ -41,3 +51,44 @@ def test_braces_in_other_shells() -> None:
 def test_braces_that_are_not_expanded(script: str) -> None:
     output, problem = said("bash", script)
     assert not output and "the sandbox cannot simulate" in problem
+
+
+@pytest.mark.parametrize("text", ["{", "{a,", "{a}", "}", ",", "x{a,b"])
+def test_long_words_with_braces_cost_linear_time(text: str) -> None:
+    def run(size: int) -> Callable[[], object]:
+        word = (Text(text * size),)
+        return lambda: expanded(word, Work(1 << 20))
+
+    assert grows_linearly(run, 1000)
+
+
+def test_nested_braces_cost_linear_time() -> None:
+    def run(size: int) -> Callable[[], object]:
+        word = (Text("{" * size + "a" + "}" * size),)
+        return lambda: expanded(word, Work(1 << 20))
+
+    assert grows_linearly(run, 1000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" + ",".join(["{1..4096}"] * 6000) + "}",
+        "{1..4096}" + "x," * 30_000,
+        "{1..4096}" + "x" * 60_000,
+    ],
+)
+def test_words_beyond_a_limit_are_not_built(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooMuch):
+            expanded((Text(text),), Work(1 << 20))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 64 << 20
+
+
+def test_many_words_with_braces_cost_work() -> None:
+    output, problem = said("bash", "echo" + " {1..4096}" * 6000)
+    assert not output and "it takes too many steps" in problem
