@@ -59,7 +59,8 @@ class Interpreter(Shell):
             self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
 
     def outcome(self, problem: str = "") -> Execution:
-        """The outcome after a run."""
+        """The outcome after a run, also after one that cost too much."""
+        self.fs.work.done = 0
         self.stage()
         return Execution(
             self.elapsed_s,

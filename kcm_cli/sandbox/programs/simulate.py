@@ -202,6 +202,7 @@ class Session:
         except Unknown as why:
             ended, machine = False, replace(before, output=machine.output, elapsed_s=machine.elapsed_s)
             machine.code, self._machine = _SHELL_FAILS, machine
+            machine.fs.work.done = 0
             machine.say(f"{machine.called}: {unsimulated((script.strip(),), why)}\n", error=True)
         return machine.outcome(), ended
 
