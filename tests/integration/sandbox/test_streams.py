@@ -964,10 +964,15 @@ def talker():
     """A server that writes for ever; yields its port, and an Event that is set when a client has gone."""
     gone = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)  # else a client that never comes, or never reads, is awaited for ever
 
         def serve() -> None:
-            one, _ = server.accept()
+            try:
+                one, _ = server.accept()
+            except OSError:
+                return
             with one:
+                one.settimeout(60)
                 try:
                     while not gone.wait(0.01):
                         one.sendall(b"more")
