@@ -961,8 +961,8 @@ def test_ports_over_the_channels_of_a_websocket(kcm_sandbox, kcm_namespace, pod,
 
 @pytest.fixture
 def talker():
-    """A server that writes for ever; yields its port, and an Event that is set when a client has gone."""
-    gone = threading.Event()
+    """A server that writes for ever; yields its port, and Events that are set when a client has come, and gone."""
+    came, gone = threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)  # else a client that never comes, or never reads, is awaited for ever
 
@@ -971,6 +971,7 @@ def talker():
                 one, _ = server.accept()
             except OSError:
                 return
+            came.set()
             with one:
                 one.settimeout(60)
                 try:
@@ -981,19 +982,20 @@ def talker():
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield server.getsockname()[1], gone
+        yield server.getsockname()[1], came, gone
         gone.set()
         thread.join()
 
 
 @pytest.mark.parametrize("ending", ["end", "reset"])
 def test_a_connection_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talker, ending):
-    port, gone = talker
+    port, came, gone = talker
     pod("a", forward=f"80={port}")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward"
     with Spdy(kcm_sandbox, path, "portforward.k8s.io") as client:
         client.open(1, streamType="error", port="80", requestID="0")
         client.open(3, streamType="data", port="80", requestID="0")
+        assert came.wait(30)
         client.send(3, b"hello", end=ending == "end")
         if ending == "reset":
             client.socket.sendall(struct.pack(">HHIII", 0x8003, 3, 8, 3, 5))
@@ -1002,11 +1004,12 @@ def test_a_connection_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talk
 
 
 def test_a_connection_ends_with_its_pod(kcm_sandbox, kcm_namespace, core, pod, talker, echo):
-    port, gone = talker
+    port, came, gone = talker
     pod("a", forward=f"80={port}")
     with Spdy(kcm_sandbox, f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward", "portforward.k8s.io") as client:
         client.open(1, streamType="error", port="80", requestID="0")
         client.open(3, streamType="data", port="80", requestID="0")
+        assert came.wait(30)  # else its port may be gone first
         core.patch_namespaced_pod("a", kcm_namespace, {"metadata": {"annotations": {f"{PREFIX}forward": f"81={echo}"}}})
         client.open(5, streamType="error", port="81", requestID="1")
         client.open(7, streamType="data", port="81", requestID="1")
@@ -1075,7 +1078,7 @@ def test_a_websocket_ends_with_the_connections_of_its_ports(kcm_sandbox, kcm_nam
 
 
 def test_a_websocket_for_ports_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talker):
-    port, gone = talker
+    port, _, gone = talker
     pod("a", forward=f"80={port}")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports=80"
     upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
