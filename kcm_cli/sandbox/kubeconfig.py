@@ -51,7 +51,7 @@ def join(path: Path, ours: Doc) -> None:
 
 def usual() -> str:
     """The path of the kubeconfig to use: that of KUBECONFIG, or those of its files that exist, which are read together
-    (``rest.kubeconfig.read``); by default ~/.kube/config, by that name if nobody knows the home."""
+    (``rest.kubeconfig.read``); by default ~/.kube/config. If the user's home is not known, "~" stays in the path."""
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
     there = [name for name in named if os.path.isfile(name)]
     if there:
