@@ -21,7 +21,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.kref import KRef, kobj
-from kcm_cli.planning.nodes import is_out_of_service
+from kcm_cli.planning.nodes import is_out_of_service, is_ready
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import Tasks
@@ -137,8 +137,7 @@ class Reconciler:
         migrated = volume is not None and volume.migrated
         try:
             with self._metrics.operations.measured(plugin, DETACH, migrated=migrated):
-                if decision is not Detach.TIMEOUT:
-                    await self._verify(name, node, decision)
+                await self._verify(name, node, decision)
                 if decision.forced:
                     self._metrics.forced(decision.value)
                 await self._detach_from(name, volume, node)
@@ -163,12 +162,13 @@ class Reconciler:
         return plugin in PLUGINS or self._world.flex.attaches(plugin)
 
     async def _verify(self, name: str, node: str, decision: Detach) -> None:
-        """Check the node on the API server, since the cache may be stale: whether it has unmounted the volume, or still
-        has the out-of-service taint. Raises NotSafe."""
+        """Check the node on the API server, since the cache may be stale: whether it has unmounted the volume, or is
+        still in the state because of which it is detached by force. Raises NotSafe."""
         live = await self._client.find(NODES, "", node)
-        if live is None or (decision is Detach.OUT_OF_SERVICE and is_out_of_service(live)):
+        if live is None or name not in live.status.volumes_in_use:
             return
-        if name in live.status.volumes_in_use:
+        excused = is_out_of_service(live) or (decision is Detach.TIMEOUT and not is_ready(live))
+        if not (decision.forced and excused):
             raise NotSafe("volume is still in use by node, according to Node status")
 
     # -- attaching

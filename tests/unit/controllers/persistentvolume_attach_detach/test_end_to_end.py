@@ -304,6 +304,27 @@ async def test_a_node_that_is_back_in_service_is_not_force_detached(world: World
         assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
 
+async def test_a_node_that_is_ready_again_is_not_force_detached(world: World):
+    """The cache still shows that it is not. Once the node has unmounted the volume, it is detached all the same."""
+    await bound(world, "a")
+    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False), Registry()
+    async with running(world, transport=held, metrics=metrics):
+        await start(world, "p", using("a"))
+        await world.wait(3)
+        await fail(world, "node-1")
+        await world.client.delete(PODS, "default", "p", grace_s=0)
+        await world.wait(340)
+        held.hold()
+        ready = {"type": "Ready", "status": "True"}
+        await world.client.patch(NODES, "", "node-1", {"status": {"conditions": [ready]}}, subresource="status")
+        await world.wait(60)
+        assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
+        assert 'forced_detaches{reason="timeout"} 1' not in metrics.expose().decode()
+        await commands.recover(world.client, "node-1")
+        await world.wait(300)
+        assert await world.is_deleted(attachment("a"), ATTACHMENTS)
+
+
 async def test_a_ready_node_is_not_force_detached(world: World):
     await bound(world, "a")
     async with running(world):
