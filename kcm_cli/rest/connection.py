@@ -273,6 +273,10 @@ class Connection(asyncio.Protocol):
 
     # httptools' callbacks
 
+    def on_message_begin(self) -> None:
+        if self._incoming is None:  # an answer to nothing, right behind one: its rest may be on the way
+            self._keep = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers += 1
         if self._headers > MOST_HEADERS:

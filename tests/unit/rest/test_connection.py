@@ -107,3 +107,29 @@ def test_a_lost_connection_leaves_no_garbage() -> None:
         asyncio.run(main())
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "more", ["H", "HTTP/1.1 503 Busy\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+)
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_connection_that_begins_an_answer_to_nothing_is_not_reused(more: str, whole: bool) -> None:
+    """Its rest would be taken for the next answer, by a broken server or for a proxy's farewell."""
+    connection, transport = connected()
+    transport.answers = False
+    asked = asyncio.ensure_future((connection.ask if whole else connection.open)(b""))
+    await asyncio.sleep(0)
+    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" + more.encode())
+    assert (await asked).status == 200
+    assert not connection.free
+
+
+async def test_a_connection_is_reused_after_an_interim_answer() -> None:
+    connection, transport = connected()
+    transport.answers = False
+    for _ in range(2):
+        asked = asyncio.ensure_future(connection.ask(b""))
+        await asyncio.sleep(0)
+        connection.data_received(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")
+        assert (await asked).status == 204
+        assert connection.free
