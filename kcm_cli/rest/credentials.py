@@ -80,7 +80,7 @@ class Renewing:
         self._until = float("-inf")
         self._lock = asyncio.Lock()
         self._failure: CredentialsError | None = None
-        self._failed_at = float("-inf")
+        self._tried_at = float("-inf")
 
     @property
     def certificate(self) -> tuple[bytes, bytes] | None:
@@ -96,10 +96,11 @@ class Renewing:
             lease = self.current()
             if lease is not None:
                 return lease
-            if self._failure is not None and self._failed_at > asked:
+            if self._tried_at > asked:
                 if self._lease is not None:
-                    return self._lease
-                raise self._failure
+                    return self._lease  # which may have ended already, or is the old one
+                if self._failure is not None:
+                    raise self._failure
             return await self._renew()
 
     def reject(self, lease: Lease) -> None:
@@ -110,14 +111,15 @@ class Renewing:
         try:
             lease = await self._source()
         except CredentialsError as error:
-            self._failure, self._failed_at = error, self._clock.monotonic()
+            self._failure, self._tried_at = error, self._clock.monotonic()
             if self._lease is None:
                 raise
             log.error("Unable to rotate token", extra={"fields": {"err": str(error)}})
             return self._lease
-        self._lease, self._certificate = lease, lease.certificate
+        self._lease, self._certificate, self._failure = lease, lease.certificate, None
         lifetime_s = float("inf") if lease.lifetime_s is None else lease.lifetime_s
-        self._until = self._clock.monotonic() + lifetime_s
+        self._tried_at = self._clock.monotonic()
+        self._until = self._tried_at + lifetime_s
         return lease
 
 

@@ -47,6 +47,28 @@ async def test_concurrent_requests_cause_one_renewal():
     assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Lease("t1")}
 
 
+async def test_concurrent_requests_share_a_value_that_has_ended_already():
+    """As of a plugin that returns what it keeps, or where this machine's clock is ahead."""
+    tokens = Tokens(lifetime_s=-5.0, delay_s=1.0)
+    renewing = Renewing(tokens, LoopClock())
+    leases = await asyncio.gather(*(renewing.renew() for _ in range(20)))
+    assert {lease.header for lease in leases} == {"t1"}
+    assert (await renewing.renew()).header == "t2"
+
+
+async def test_a_shared_value_that_was_rejected_meanwhile_is_renewed():
+    tokens = Tokens(lifetime_s=-5.0, delay_s=1.0)
+
+    async def source():
+        lease = await tokens()
+        asyncio.get_running_loop().call_soon(renewing.reject, lease)
+        return lease
+
+    renewing = Renewing(source, LoopClock())
+    leases = await asyncio.gather(renewing.renew(), renewing.renew())
+    assert [lease.header for lease in leases] == ["t1", "t2"]
+
+
 async def test_concurrent_requests_share_a_failed_renewal():
     tokens = Tokens(delay_s=3.0)
     tokens.failing = True
