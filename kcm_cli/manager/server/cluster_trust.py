@@ -23,6 +23,7 @@ from kcm_cli.manager.server.trust import Trust, from_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.transport import Request, RequestError
+from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.informer import LATE_S
 from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.wire import Bookmark, EventDecoder
@@ -57,8 +58,9 @@ class ClusterTrust:
 
     async def follow(self) -> None:
         """Read the ConfigMap and watch it until cancelled. Raises RunError if the first read is required and fails."""
-        version = await self._first()
+        version, backoff = await self._first(), Backoff(self._rng)
         while True:
+            pause_s = _RETRY_S * (1.0 + self._rng.random())
             try:
                 if version:
                     await self._wait_for_change(version)
@@ -68,8 +70,8 @@ class ClusterTrust:
                     "Cannot read authentication settings, keeping the last",
                     extra={"fields": {"err": text_of(error)}},
                 )
-                version = ""
-            await self._clock.sleep(_RETRY_S * (1.0 + self._rng.random()))
+                version, pause_s = "", backoff.next_s(self._clock.monotonic())
+            await self._clock.sleep(pause_s)
 
     async def _first(self) -> str:
         deadline = self._clock.monotonic() + FIRST_S

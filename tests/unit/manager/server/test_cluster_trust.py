@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
@@ -14,7 +16,7 @@ from kcm_cli.manager.server.cluster_trust import NAME, ClusterTrust
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.runtime.loads import Loads
-from tests.kit.faults import Answering
+from tests.kit.faults import Answering, chunks, refusal
 
 OLD = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
@@ -25,6 +27,7 @@ class ApiServer(Answering):
 
     version: int = 4
     silent: bool = False
+    refuses: str = ""
     asked: Counter[str] = field(default_factory=Counter)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -34,6 +37,8 @@ class ApiServer(Answering):
 
     async def send(self, request: Request) -> Response:
         self.asked["get"] += 1
+        if self.refuses == "get":
+            return refusal(403, "Forbidden")
         return Response(200, {}, json.dumps(self._doc()).encode())
 
     def _doc(self) -> dict[str, Any]:
@@ -44,6 +49,9 @@ class ApiServer(Answering):
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         self.asked["watch"] += 1
         assert request.headers["user-agent"] == "t"
+        if self.refuses == "watch":
+            yield Stream(403, {}, chunks(refusal(403, "Forbidden").body))
+            return
         yield Stream(200, {}, self._events(dict(request.query)))
 
     async def _events(self, query: dict[str, str]) -> AsyncIterator[bytes]:
@@ -98,3 +106,28 @@ def test_a_watch_that_does_not_end_is_left() -> None:
     """As behind a proxy that lost the server."""
     api = following(ApiServer.change, 15 * 60, silent=True)
     assert (api.asked["watch"], api.asked["get"]) == (3, 3)
+
+
+@pytest.mark.parametrize("what", ["get", "watch"])
+def test_a_server_that_refuses_is_asked_once_in_a_while(what: str) -> None:
+    def refuse(api: ApiServer) -> None:
+        api.refuses = what
+        api.change()
+
+    assert following(refuse, 3600).asked["get"] in range(60, 130)
+
+
+def test_settings_are_read_within_a_minute_after_an_outage() -> None:
+    async def main() -> None:
+        api, clock = ApiServer(refuses="get"), LoopClock()
+        config, loads = AuthenticationConfig(tolerate_lookup_failure=True), Loads(clock)
+        trust = ClusterTrust(config, api.client(clock), Trust(TrustState()), clock, random.Random(1), loads)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(trust.follow())
+            await clock.sleep(3600)
+            api.refuses = ""
+            await clock.sleep(65)
+            assert api.asked["watch"] == 1
+            task.cancel()
+
+    virtual.run(main())
