@@ -62,8 +62,9 @@ class TLSFiles:
         """Whether trust depends on a file."""
         return self.ca_file is not None and not self.ca_data and not self.insecure
 
-    def stamps(self) -> tuple[tuple[int, int] | None, ...]:
-        """Values that change when a file changes. A file that is missing counts as changed."""
+    def stamps(self) -> tuple[tuple[int, ...] | None, ...]:
+        """Values that change when a file changes, also to one of the same size and age. A file that is missing counts
+        as changed."""
         return tuple(_stamp(path) for path in (self.ca_file, self.cert_file, self.key_file))
 
 
@@ -309,11 +310,11 @@ def _why(error: Exception) -> str:
     return "no usable certificate and key in PEM"
 
 
-def _stamp(path: Path | None) -> tuple[int, int] | None:
+def _stamp(path: Path | None) -> tuple[int, ...] | None:
     if path is None:
         return None
     try:
         status = path.stat()
     except OSError:
-        return (0, 0)
-    return status.st_mtime_ns, status.st_size
+        return ()
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size

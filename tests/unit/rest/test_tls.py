@@ -1,6 +1,7 @@
 """TLS contexts of clients, rebuilt when their files change."""
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,28 @@ def test_a_new_certificate_is_used_once_the_ca_file_exists(
     after = reloaded.current()
     assert after is not before
     assert reloaded.current() is after
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_of_the_same_age_and_size_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    """As from an image whose files are all of one age, or copied with their times."""
+    monkeypatch.setattr(tls, "FILES_PERIOD_S", 0.0)
+
+    def write(path: Path) -> None:
+        path.write_bytes(sign(ROOT).pem.ljust(4096, b"\n"))
+        os.utime(path, (1, 1))
+
+    path = tmp_path / "ca.crt"
+    write(path)
+    reloaded = ReloadedContext(TLSFiles(ca_file=path), LoopClock())
+    before = reloaded.current()
+    assert reloaded.current() is before
+    write(tmp_path / "new" if replaced else path)
+    if replaced:
+        (tmp_path / "new").rename(path)
+    assert reloaded.current() is not before
 
 
 CONTENT = next(pem.certificates(sign(ROOT).pem))
