@@ -22,7 +22,7 @@ from kcm_cli.rest import access
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, bearer
+from kcm_cli.rest.credentials import ANONYMOUS, Fixed, bearer
 from kcm_cli.rest.errors import AccessError, TLSFilesError
 from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.rest.ratelimit import Unlimited
@@ -158,17 +158,15 @@ def outside_of_choices(flags: Iterable[Flag], values: Mapping[str, object]) -> I
 async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIterator[tuple[Transport, Client | None]]:
     """Connections to the manager and, with a kubeconfig, a client of its cluster. purpose: for the user agent. Raises
     AccessError and TLSFilesError."""
-    credentials: Credentials = Fixed(bearer(to.token)) if to.token else ANONYMOUS
-    tls, client = to.tls, None
+    manager, client = Access(to.server, to.tls, credentials=Fixed(bearer(to.token)) if to.token else ANONYMOUS), None
     async with contextlib.AsyncExitStack() as stack:
         if to.kubeconfig:
             found = await access.load(path=to.kubeconfig, master="", clock=LoopClock())
             client = await stack.enter_async_context(_reading(found, clock, purpose))
             if not to.token:
-                credentials = found.credentials
-                tls = _with_certificate(tls, found)
-        manager = Access(to.server, tls, credentials=credentials)
-        transport = Authorized(Session(manager, clock), credentials)
+                tls, certificate = _with_certificate(to.tls, found), found.certificate
+                manager = Access(to.server, tls, credentials=found.credentials, certificate=certificate)
+        transport = Authorized(Session(manager, clock), manager.credentials)
         stack.push_async_callback(transport.close)
         yield transport, client
 
