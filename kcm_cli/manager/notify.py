@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 READY = "READY=1"
 STOPPING = "STOPPING=1"
+PATIENCE_S = 1.0
+"""How long a listener that does not read is waited for."""
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
@@ -17,6 +19,7 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
     if not address.startswith(("/", "@")):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(PATIENCE_S)
         try:
             sock.connect("\0" + address[1:] if address.startswith("@") else address)
             sock.sendall(state.encode())

@@ -8,6 +8,7 @@ import pytest
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.leader_config import DEFAULT_MIGRATION
 from kcm_cli.component.metrics import Registry
+from kcm_cli.manager import notify as notify_module
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.notify import READY, notify
 from kcm_cli.manager.running import RunningControllers
@@ -28,6 +29,21 @@ def test_systemd_is_notified(tmp_path: Path) -> None:
         listener.bind(str(tmp_path / "s"))
         assert notify(READY, {"NOTIFY_SOCKET": str(tmp_path / "s")})
         assert listener.recv(100) == b"READY=1"
+
+
+def test_a_listener_that_does_not_read_holds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify_module, "PATIENCE_S", 0.05)
+    path = str(tmp_path / "s")
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other,
+    ):
+        listener.bind(path)
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                other.sendto(b"x", path)
+        assert not notify(READY, {"NOTIFY_SOCKET": path})
 
 
 @pytest.mark.parametrize("address", ["", "relative", "/nobody/listens"])
