@@ -54,8 +54,8 @@ def bounded(bits: int) -> Callable[[int], int]:
 
 
 def parse_float(text: str) -> float:
-    """A finite number without blanks."""
-    if not text or text != text.strip():
+    """A finite number without blanks, and without what Python reads in addition to Go."""
+    if not text.isascii() or "_" in text or not text or text != text.strip():
         raise ValueError("must be a number")
     try:
         value = float(text)

@@ -72,7 +72,13 @@ def _text(value: object) -> str:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("must be a finite number")
+    return number
 
 
 def _whole(value: object) -> int:

@@ -95,11 +95,19 @@ def test_refuses(kind: ValueType, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [types.FLOAT, types.FLOAT32], ids=["float", "float32"])
-@pytest.mark.parametrize("text", ["inf", "-Inf", "+infinity", "NaN", "1e400", "0x1p-2", "0x1.8p3"])
+@pytest.mark.parametrize("text", ["inf", "-Inf", "+infinity", "NaN", "1e400", "0x1p-2", "0x1.8p3", "1_0", "\u0661"])
 def test_numbers_are_finite_and_decimal(kind: ValueType, text: str) -> None:
-    """Go's parser takes all of these but 1e400."""
+    """Go's parser takes all of these but the last three."""
     with pytest.raises(ValueError, match="must be a (finite )?number"):
         kind.parse(text)
+
+
+@pytest.mark.parametrize("kind", [types.FLOAT, types.FLOAT32], ids=["float", "float32"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400], ids=["inf", "-inf", "nan", "too large"])
+def test_numbers_in_a_file_are_finite(kind: ValueType, value: object) -> None:
+    """YAML has all of these; JSON, which upstream makes of it, only the last."""
+    with pytest.raises(ValueError, match="must be a finite number"):
+        kind.from_doc(value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
