@@ -12,7 +12,6 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.script import PREFIX
-from kcm_cli.sandbox.programs.bounded_input import most_read
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
 from kcm_cli.sandbox.programs.interpreter import program_name
@@ -32,6 +31,8 @@ _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 """The end of a line that goes on."""
 _TOO_LONG = "a command that is too long cannot be simulated\n"
 _NO_ROOM = "the files that the command writes are too large to be kept\n"
+_COUNTED = re.compile(r"(?:mkdir -p [^;&|<>$`()]+ && )?head -c ?(\d{1,9})(?: [|>][^;&<$`()]*)?")
+"""What clients run that cannot close the input: inspect_k8s_sandbox, and Ansible's k8s_cp."""
 _OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
 _INTERRUPT, _END, _ESCAPE = 3, 4, 27
 _ERASE, _ENTER = (8, 127), (10, 13)
@@ -109,8 +110,8 @@ class Feeding:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive, and ``head -c``
         with as much as it reads."""
         sent, unpacks, is_long = bytearray(), bare(command)[:1] in (("tar",), ("/bin/tar",)), False
-        most, size = most_read(command), 0
-        while (most is None or size < most) and (data := await console.stdin.read()):
+        counted, size = _COUNTED.fullmatch(" ".join(bare(command))), 0
+        while (counted is None or size < int(counted[1])) and (data := await console.stdin.read()):
             size += len(data)
             if size > MOST_INPUT:
                 is_long = True  # the rest is read, and not kept

@@ -1,11 +1,11 @@
-"""Keys of a terminal."""
+"""Keys of a terminal, and commands that say how much input they read."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.kubelet_api.feeding import _MOST_LINE, _Keys
+from kcm_cli.sandbox.kubelet_api.feeding import _COUNTED, _MOST_LINE, _Keys
 
 pytestmark = pytest.mark.real_time
 
@@ -39,3 +39,23 @@ async def test_an_interrupt_drops_the_keys_before_it() -> None:
     keys = _Keys(console)
     assert await keys.interrupts(asyncio.Event().wait())
     assert bytes([key async for key in keys]) == b"exit\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "size"),
+    [
+        ("head -c 9", "9"),
+        ("mkdir -p '/a b' && head -c 9 > '/a b/c'", "9"),
+        ("head -c 9 | tar -xmf - -C /", "9"),
+        ("head -c 9; cat", None),
+        ("head -c 9 && cat", None),
+        ("head -c 9 > /a; head -c 9 > /b", None),
+        ("head -c 9 > /$(cat)", None),
+        ("head -c 9 /d/f", None),
+        ("head -c $N", None),
+        ("mkdir -p `cat` && head -c 9", None),
+    ],
+)
+def test_what_clients_run_that_cannot_close_the_input(script: str, size: str | None) -> None:
+    found = _COUNTED.fullmatch(script)
+    assert (None if found is None else found[1]) == size
