@@ -12,7 +12,6 @@ from typing import Protocol
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.hostnames import file_of, fqdn_of
-from kcm_cli.sandbox.nodes.shape import KERNEL
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
     DownwardFile,
@@ -177,11 +176,6 @@ class Volumes:
     def fqdn(self) -> str:
         """The fully qualified host name of the pod."""
         return fqdn_of(self._pod)
-
-    @property
-    def kernel(self) -> str:
-        """The release of the node's kernel."""
-        return KERNEL
 
     def read_only(self, path: str) -> bool:
         """Whether a path is read-only."""

@@ -16,8 +16,8 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII | re.DOTALL)
-_OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": ""}
-"""Named options of shells, and their letters."""
+_OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "P"}
+"""Named options of shells, and letters for them: ``P`` is none of shells."""
 _SAFE = re.compile(r"[\w./:=@%+,-]+", re.ASCII)
 _FIRST = 7
 """As in ``expansion``: the number of the shell of a command, to which those of its jobs are added."""
@@ -29,15 +29,18 @@ _USAGE = 2
 Command = Callable[[Shell, Sequence[str]], int]
 
 
-def shell_options(words: Sequence[str]) -> tuple[str, list[str], bool]:
-    """The letters of the options of a shell, the other words, and whether pipefail is set."""
-    letters, rest, pipefail = "", list(words), False
-    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
-        letters, rest = letters + rest[0][1:], rest[1:]
+def shell_options(words: Sequence[str]) -> tuple[dict[str, bool], list[str]]:
+    """The letters of the options of a shell or of ``set``, each with whether it is set; and the other words."""
+    found: dict[str, bool] = {}
+    rest = list(words)
+    while rest and rest[0][:1] in ("-", "+") and rest[0] not in ("-", "--"):
+        word = rest.pop(0)
+        letters = word[1:]
         if letters.endswith("o"):
-            named, rest = "".join(rest[:1]), rest[1:]
-            letters, pipefail = letters[:-1] + _OPTIONS.get(named, "?"), pipefail or named == "pipefail"
-    return letters, rest[1:] if rest[:1] == ["--"] else rest, pipefail
+            named = rest.pop(0) if rest else ""
+            letters = letters[:-1] + _OPTIONS.get(named, "?")
+        found |= dict.fromkeys(letters, word[0] == "-")
+    return found, rest
 
 
 def quoted(text: str | None) -> str:
@@ -140,25 +143,11 @@ def export(shell: Shell, words: Sequence[str]) -> int:
 
 def set_options(shell: Shell, words: Sequence[str]) -> int:
     """``set -e``, ``set -o pipefail``, ``set -- ARGUMENT…`` and the like."""
-    rest = list(words[1:])
-    if not rest:
-        raise Unknown
-    while rest and rest[0][:1] in ("-", "+") and rest[0] != "--":
-        word = rest.pop(0)
-        on, letters = word[0] == "-", word[1:]
-        if letters.endswith("o"):
-            named = rest.pop(0) if rest else ""
-            if named not in _OPTIONS:
-                raise Unknown
-            letters = letters[:-1] + _OPTIONS[named]
-            if named == "pipefail":
-                shell.pipefail = on
-        if "e" in letters:
-            shell.strict = on
-        if "u" in letters:
-            shell.must_be_set = on
-        if "x" in letters:
-            shell.traced = on
+    given, rest = shell_options(words[1:])
+    if not words[1:] or given.keys() - set("euxPE"):
+        raise Unsupported(" ".join(words[:2]))
+    shell.strict, shell.must_be_set = given.get("e", shell.strict), given.get("u", shell.must_be_set)
+    shell.traced, shell.pipefail = given.get("x", shell.traced), given.get("P", shell.pipefail)
     if rest:
         shell.variables.parameters = tuple(rest[1:] if rest[0] == "--" else rest)
     return 0
@@ -193,7 +182,7 @@ def wait(shell: Shell, words: Sequence[str]) -> int:
 
 
 def kill(shell: Shell, words: Sequence[str]) -> int:
-    """Signal the first process, through its node, or the shell itself."""
+    """Signal the first process, through its node."""
     name, rest = "TERM", list(words[1:])
     if rest[:1] == ["-l"]:
         raise Unknown
@@ -217,18 +206,13 @@ def kill(shell: Shell, words: Sequence[str]) -> int:
 def _is_signalled(shell: Shell, word: str, name: str) -> bool:
     """Send a signal to a process; returns whether it exists. The name of signal 0 is ``EXIT``."""
     number = int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else 0
-    if _job(shell, word) is not None:
-        raise Unsupported("kill of a command in the background")
+    if (number == _FIRST and shell.assumes) or _job(shell, word) is not None:
+        raise Unsupported("kill of a shell or of a command in the background")
     if number == 1 and name != LEAVE:
         if not shell.assumes:
             raise Unknown  # it signals itself
         shell.signals.append((shell.elapsed_s, name))
-    elif number == _FIRST and shell.assumes and name != LEAVE:
-        if name in shell.traps:
-            raise Unsupported("a trap of a signal to itself")
-        shell.code = 128 + _SIGNALS[name]
-        raise Ended
-    return number == 1 or (number == _FIRST and shell.assumes)
+    return number == 1
 
 
 def _job(shell: Shell, word: str) -> Job | None:

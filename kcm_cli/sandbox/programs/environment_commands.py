@@ -7,8 +7,8 @@ a small image is assumed whose user is root.
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kcm_cli.sandbox.programs.errors import Unknown
-from kcm_cli.sandbox.programs.shell import Shell
+from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
+from kcm_cli.sandbox.programs.shell import Shell, options
 
 
 def env(shell: Shell, words: Sequence[str]) -> int:
@@ -62,33 +62,26 @@ def _user(shell: Shell) -> tuple[int, int, list[int]]:
 
 
 def identity(shell: Shell, words: Sequence[str]) -> int:
-    """``id`` with ``-u``, ``-g``, ``-G``, and ``-n`` for root."""
+    """``id`` with ``-u``, ``-g``, ``-G``, ``-un``."""
     user, group, groups = _user(shell)
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-    names = [word for word in words[1:] if not word.startswith("-")]
-    if names or set(options) - set("ugGn") or len(set(options) - {"n"}) > 1:
-        raise Unknown
-    kinds: dict[str, list[int]] = {"u": [user], "g": [group], "G": groups}
-    chosen = kinds.get(options.replace("n", ""), [])
-    if not chosen:
-        shown = "(root)" if user == 0 else ""
-        listed = ",".join(map(_group, groups))
-        shell.say(f"uid={user}{shown} gid={_group(group)} groups={listed}\n")
-        return 0
-    if "n" not in options:
-        shell.say(" ".join(map(str, chosen)) + "\n")
-        return 0
-    code = 0
-    for each in chosen:
-        if each:
-            shell.say(f"id: unknown ID {each}\n", error=True)
-            code = 1
-    shell.say(" ".join("root" if number == 0 else str(number) for number in chosen) + "\n")
-    return code
+    letters, names = options(words, "ugGn")
+    if set(letters) == set("un"):
+        return whoami(shell, words)
+    listed = ",".join(map(_group, groups))
+    known = {
+        "": f"uid={user}{'' if user else '(root)'} gid={_group(group)} groups={listed}",
+        "u": str(user),
+        "g": str(group),
+        "G": " ".join(map(str, groups)),
+    }
+    if names or letters not in known:
+        raise Unsupported("id with these words")
+    shell.say(f"{known[letters]}\n")
+    return 0
 
 
 def _group(number: int) -> str:
-    return "0(root)" if number == 0 else str(number)
+    return str(number) if number else "0(root)"
 
 
 def whoami(shell: Shell, _: Sequence[str]) -> int:
@@ -109,11 +102,11 @@ def _host(shell: Shell) -> str:
 
 
 def hostname(shell: Shell, words: Sequence[str]) -> int:
-    """``hostname`` with ``-f``, ``-s``, ``-i``."""
+    """``hostname`` with ``-f``, ``-s``."""
     option = words[1] if len(words) == 2 else ""
-    if len(words) > 2 or option not in ("", "-f", "--fqdn", "--long", "-s", "--short"):
+    if len(words) > 2 or option not in ("", "-f", "-s"):
         raise Unknown
-    if option in ("-f", "--fqdn", "--long"):
+    if option == "-f":
         if shell.fs.volumes is None:
             raise Unknown
         shell.say(f"{shell.fs.volumes.fqdn}\n")
@@ -135,52 +128,19 @@ _PLAIN = re.compile(r"[\w ./:=@,%-]+")
 
 
 def pgrep(shell: Shell, words: Sequence[str]) -> int:
-    """``pgrep`` with ``-f``, ``-u``, ``-x``: of the processes only the first one is known."""
-    options, names, rest = "", [], iter(words[1:])
-    for word in rest:
-        if word == "-u":
-            wanted = next(rest, "")
-            if wanted not in ("root", str(_user(shell)[0])) or (wanted == "root" and _user(shell)[0]):
-                return 1
-        elif word.startswith("-"):
-            options += word[1:]
-        else:
-            names.append(word)
-    if set(options) - set("fx") or len(names) != 1 or not _PLAIN.fullmatch(names[0]):
+    """``pgrep`` with ``-f`` and ``-u``: of the processes only the first one is known."""
+    user, rest = _user(shell)[0], list(words[1:])
+    if rest[:1] == ["-u"]:
+        if "".join(rest[1:2]) not in (str(user), "" if user else "root"):
+            return 1
+        del rest[:2]
+    letters, names = options(["pgrep", *rest], "f")
+    if len(names) != 1 or not _PLAIN.fullmatch(names[0]):
         raise Unknown
     line = _first(shell)
-    name = line.split(" ", 1)[0].rpartition("/")[2]
-    looked = line if "f" in options else name
-    if names[0] == looked if "x" in options else names[0] in looked:
-        shell.say("1\n")
-        return 0
-    return 1
-
-
-_SYSTEM = "snrvmo"
-
-
-def uname(shell: Shell, words: Sequence[str]) -> int:
-    """``uname`` of an amd64 node."""
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-")) or "s"
-    if any(not word.startswith("-") or word.startswith("--") for word in words[1:]) or set(options) - set(
-        _SYSTEM + "a"
-    ):
-        raise Unknown
-    if "a" in options:
-        options = _SYSTEM
-    release = shell.fs.volumes.kernel if shell.fs.volumes is not None else None
-    found: list[str] = []
-    for letter in [each for each in _SYSTEM if each in options]:
-        if letter == "n":
-            found.append(_host(shell))
-        elif letter == "r":
-            if release is None:
-                raise Unknown
-            found.append(release)
-        else:
-            found.append({"s": "Linux", "v": "#1 SMP", "m": "x86_64", "o": "GNU/Linux"}[letter])
-    shell.say(" ".join(found) + "\n")
+    if names[0] not in (line if letters else line.split(" ", 1)[0].rpartition("/")[2]):
+        return 1
+    shell.say("1\n")
     return 0
 
 
@@ -190,6 +150,5 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "id": identity,
     "whoami": whoami,
     "hostname": hostname,
-    "uname": uname,
     "pgrep": pgrep,
 }

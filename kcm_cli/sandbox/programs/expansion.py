@@ -4,19 +4,20 @@ None: the value is unknown.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
 from kcm_cli.sandbox.programs import arithmetic
 from kcm_cli.sandbox.programs.arithmetic import DividedByZero
-from kcm_cli.sandbox.programs.braces import expanded
-from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
+from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.programs.shell import Shell
 from kcm_cli.sandbox.programs.syntax import Arithmetic, Parameter, Part, Simple, Substitution, Text, Word
 
 _WILD = re.compile(r"[*?\[]")
+_PECULIAR = re.compile(r"\\|\[\^|\[[:.=]|\[\[[*?\[]\]")
+"""What shells read otherwise than ``fnmatch``."""
 _BLANKS = re.compile(r"[ \t\n]+")
 _FIRST_NUMBER = 7
 """The number of the process of a command in a container, and that of its first job less one."""
@@ -32,11 +33,11 @@ class Expansion:
         self._last = shell.code
         self.code = 0
 
-    def fields(self, words: Iterable[Word]) -> list[str | None]:
+    def fields(self, words: Sequence[Word]) -> list[str | None]:
         """The fields of words, split and with file names."""
         found: list[str | None] = []
-        if self._shell.called.endswith("bash"):
-            words = (each for word in words for each in expanded(word, self._shell.fs.work))
+        if self._shell.called.endswith("bash") and any(map(_has_braces, words)):
+            raise Unsupported("{…}")
         for word in words:
             if len(word) == 1 and isinstance(word[0], Text) and (word[0].quoted or not _is_pattern(word[0].text)):
                 found.append(word[0].text)
@@ -211,6 +212,8 @@ class Expansion:
             raise
         except Unknown:  # few files have such names
             return [None if "*" in last.replace("[*]", "") else text]
+        if _PECULIAR.search(last):
+            raise Unsupported(f"the pattern {text}")
         shell.fs.work.spend(len(names) * len(last) * PER_CHARACTER)
         found: list[str | None] = [f"{shown}{slash}{name}" for name in names if _matches(name, last)]
         return found or [text]
@@ -293,3 +296,10 @@ def escaped(text: str) -> str:
 
 def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith("."))
+
+
+def _has_braces(word: Word) -> bool:
+    """Whether bash makes other words of one such as ``{a,b}`` or ``{1..3}``."""
+    text = "".join(part.text for part in word if isinstance(part, Text) and not part.quoted)
+    inside = text[text.find("{") : max(0, text.rfind("}"))]
+    return "," in inside or ".." in inside

@@ -4,24 +4,19 @@ Each takes the shell that runs it and its words, and returns an exit code.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping, Sequence
 
 from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
-from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
-from kcm_cli.sandbox.programs.shell import Shell
+from kcm_cli.sandbox.programs.shell import Shell, options
 
-_PECULIAR = re.compile(r"\\|\[\^|\[[:.=]")
-"""What patterns of file names have and those of ``fnmatch`` have not."""
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
 
 
 def touch(shell: Shell, words: Sequence[str]) -> int:
-    for word in words[1:]:
-        if not word.startswith("-"):
-            path = shell.place(word)
-            if not shell.fs.is_folder(path):
-                shell.fs.make(shell.fs.writable(path, word), shell.fs.texts.get(path, ""))
+    for word in options(words, "am")[1]:
+        path = shell.place(word)
+        if not shell.fs.is_folder(path):
+            shell.fs.make(shell.fs.writable(path, word), shell.fs.texts.get(path, ""))
     return 0
 
 
@@ -35,9 +30,8 @@ def cp(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-    names = [word for word in words[1:] if not word.startswith("-")]
-    if len(names) != 2 or set(options) - set("fvp"):
+    letters, names = options(words, "fvp")
+    if len(names) != 2:
         raise Unknown
     ((shown, source),) = shell.paths(names[:1])
     ((shown_to, target),) = shell.paths(names[1:])
@@ -65,7 +59,7 @@ def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
     if moves:
         shell.fs.writable(source, shown)
         shell.fs.remove(source)
-    if "v" in options:
+    if "v" in letters:
         shell.say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
     return 0
 
@@ -81,13 +75,11 @@ def dd(shell: Shell, words: Sequence[str]) -> int:
 
 
 def mkdir(shell: Shell, words: Sequence[str]) -> int:
-    options = {word for word in words[1:] if word.startswith("-")}
-    if options - {"-p", "-v", "-pv", "-vp", "--parents"}:
-        raise Unknown
-    parents = bool(options - {"-v"})
-    for word in words[1:]:
+    letters, names = options(words, "pv")
+    parents = "p" in letters
+    for word in names:
         path = shell.place(word)
-        if word not in options and path.startswith("/"):
+        if path.startswith("/"):
             if not parents and (path in shell.fs.texts or shell.fs.is_folder(path)):
                 raise Refused(f"{word}: File exists")
             shell.fs.texts.setdefault(f"{shell.fs.writable(path, word, parents=parents)}/", "")
@@ -96,22 +88,20 @@ def mkdir(shell: Shell, words: Sequence[str]) -> int:
 
 def rm(shell: Shell, words: Sequence[str]) -> int:
     """Delete known files. Files that are not known stay unknown."""
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-    if set(options) - set("rRfv"):
-        raise Unknown
+    letters, names = options(words, "rRfv")
     code = 0
-    for word, path in shell.paths([word for word in words[1:] if not word.startswith("-")]):
+    for word, path in shell.paths(names):
         inside = [each for each in shell.fs.texts if each.startswith(f"{path}/")]
         shell.fs.work.spend(len(shell.fs.texts))
         if path in shell.fs.texts or f"{path}/" in inside or (inside and path not in shell.fs.scratch):
             shell.fs.writable(path, word)
-            if path not in shell.fs.texts and not {"r", "R"} & set(options):
+            if path not in shell.fs.texts and not {"r", "R"} & set(letters):
                 shell.say(f"rm: {word}: is a directory\n", error=True)
                 code = 1
                 continue
             for each in (path, *inside):
                 shell.fs.remove(each)
-        elif "f" not in options:
+        elif "f" not in letters:
             if not shell.fs.in_scratch(path) and path not in shell.fs.gone:
                 raise Unknown
             shell.say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
@@ -146,104 +136,67 @@ def cat(shell: Shell, words: Sequence[str]) -> int:
 
 def ls(shell: Shell, words: Sequence[str]) -> int:
     """``ls`` with ``-1``, ``-a``, ``-A``, ``-d``."""
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-    if set(options) - set("1aAd"):
-        raise Unknown
+    letters, names = options(words, "1aAd")
     code = 0
-    paths = list(shell.paths([word for word in words[1:] if not word.startswith("-")] or ["."]))
+    paths = list(shell.paths(names or ["."]))
     for word, path in paths:
         try:
-            names = _listed(shell, word, path, options)
+            found = _listed(shell, word, path, letters)
         except FileNotFoundError:
             shell.say(f"ls: {word}: No such file or directory\n", error=True)
             code = 1
             continue
-        if len(paths) > 1 and names != [word]:
+        if len(paths) > 1 and found != [word]:
             shell.say(f"{word}:\n")
-        shell.say("".join(f"{name}\n" for name in names))
+        shell.say("".join(f"{name}\n" for name in found))
     return code
 
 
 def find(shell: Shell, words: Sequence[str]) -> int:
-    """``find PATH… -type f -name PATTERN`` in folders whose files are all known."""
+    """``find PATH… -type f -name '*'`` in folders whose files are all known, as Ansible lists the files of a pod."""
     first = next((at for at, word in enumerate(words[1:], 1) if word[:1] in "-(!"), len(words))
-    options = dict(zip(words[first::2], words[first + 1 :: 2], strict=False))
-    kind, pattern = options.get("-type", ""), options.get("-name", "*")
-    if len(options) * 2 != len(words) - first or set(options) - {"-type", "-name"} or kind not in ("", "f", "d"):
-        raise Unknown
-    if _PECULIAR.search(pattern):
-        raise Unsupported(f"find -name {pattern}")
+    if words[first:] and list(words[first:]) not in (["-type", "f"], ["-type", "f", "-name", "*"]):
+        raise Unsupported(f"find {' '.join(words[first:])}")
     code = 0
     for word, path in shell.paths(words[1:first] or ["."]):
         if not shell.fs.is_there("-e", path):
             shell.say(f"find: {word}: No such file or directory\n", error=True)
             code = 1
             continue
-        for name, is_folder in _below(shell, word, path):
-            last = name.rstrip("/").rpartition("/")[2] or "/"
-            shell.fs.work.spend(len(last) * len(pattern) * PER_CHARACTER)
-            if kind in ("", "d" if is_folder else "f") and fnmatchcase(last, pattern):
+        for name, place, is_folder in shell.fs.below(word, path):
+            if not (place in shell.fs.texts or (is_folder and shell.fs.is_folder(place))):
+                raise Unknown  # the files of ConfigMaps and Secrets are symbolic links
+            if not (is_folder and words[first:]):
                 shell.say(f"{name}\n")
     return code
 
 
-def _below(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bool]]:
-    """A file or folder, and all in it, each with whether it is a folder. Raises Unknown."""
-    left = [(name, path)]
-    while left:
-        name, path = left.pop()
-        is_folder = shell.fs.is_folder(path)
-        if not is_folder and path not in shell.fs.texts:
-            raise Unknown  # the files of ConfigMaps and Secrets are symbolic links
-        shell.fs.work.spend((len(name) + len(path)) * PER_CHARACTER)
-        yield name, is_folder
-        names = shell.fs.names(path) if is_folder else ()
-        left += ((f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}") for each in reversed(names))
-
-
-def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:
+def _listed(shell: Shell, word: str, path: str, letters: str) -> list[str]:
     """Raises FileNotFoundError, Unknown."""
     try:
         names = list(shell.fs.names(path))
     except NotADirectoryError:
         return [word]
-    if "d" in options:
+    if "d" in letters:
         return [word]
-    if set(options) & {"a", "A"} and not shell.fs.is_folder(path):
+    if set(letters) & {"a", "A"} and not shell.fs.is_folder(path):
         raise Unknown  # folders of ConfigMaps and Secrets have "..data", and one named after a time
-    if "a" in options:
+    if "a" in letters:
         return [".", "..", *names]
-    return names if "A" in options else [name for name in names if not name.startswith(".")]
+    return names if "A" in letters else [name for name in names if not name.startswith(".")]
 
 
 def change_mode(shell: Shell, words: Sequence[str]) -> int:
     """``chmod``, ``chown`` and ``chgrp`` of known files: permissions are not simulated."""
-    names = [word for word in words[1:] if not word.startswith("-")][1:]
+    _, names = options(words, "Rvfh")
     code = 0
-    for word, path in shell.paths(names):
+    for word, path in shell.paths(names[1:]):
         if not shell.fs.is_there("-e", path):
             shell.say(f"{words[0]}: {word}: No such file or directory\n", error=True)
             code = 1
         else:
             shell.fs.writable(path, word)
     return code
-
-
-def basename(shell: Shell, words: Sequence[str]) -> int:
-    if not 2 <= len(words) <= 3:
-        raise Unknown
-    name = words[1].rstrip("/").rpartition("/")[2] or words[1][:1]
-    suffix = words[2] if len(words) == 3 else ""
-    shell.say(f"{name.removesuffix(suffix) if name != suffix else name}\n")
-    return 0
-
-
-def dirname(shell: Shell, words: Sequence[str]) -> int:
-    if len(words) != 2:
-        raise Unknown
-    folder, slash, _ = words[1].rstrip("/").rpartition("/")
-    shell.say(f"{folder or slash or ('/' if words[1].startswith('/') else '.')}\n")
-    return 0
 
 
 def test(shell: Shell, words: Sequence[str]) -> int:
@@ -317,8 +270,6 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "chmod": change_mode,
     "chown": change_mode,
     "chgrp": change_mode,
-    "basename": basename,
-    "dirname": dirname,
     "test": test,
     "[": test,
 }

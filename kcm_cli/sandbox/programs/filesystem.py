@@ -1,6 +1,6 @@
 """The files that a simple command reads, creates and deletes, as far as they are known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -56,10 +56,6 @@ class Host(Protocol):
     @property
     def fqdn(self) -> str:
         """The fully qualified host name."""
-
-    @property
-    def kernel(self) -> str:
-        """The release of the node's kernel."""
 
     def read(self, path: str) -> bytes:
         """A mounted file. Raises FileNotFoundError, IsADirectoryError, and LookupError if it is unknown."""
@@ -157,6 +153,20 @@ class FileSystem(msgspec.Struct):
         self.work.spend(len(names))
         written = [] if folder else [path.split("/")[1] for path in self.texts if path.startswith("/")]
         return sorted({*names, *written})
+
+    def below(self, name: str, path: str) -> Iterator[tuple[str, str, bool]]:
+        """A file or folder, and all in it: its name, its path, and whether it is a folder. Raises OSError, Unknown."""
+        left = [(name, path)]
+        while left:
+            name, path = left.pop()
+            self.work.spend((len(name) + len(path)) * PER_CHARACTER)
+            try:
+                names = self.names(path)
+            except NotADirectoryError:
+                yield name, path, False
+                continue
+            yield name, path, True
+            left += ((f"{name.rstrip('/')}/{each}", f"{path.rstrip('/')}/{each}") for each in reversed(names))
 
     def is_folder(self, path: str) -> bool:
         """Whether this is a folder whose files are all known."""

@@ -96,11 +96,12 @@ class Interpreter(Shell):
         self.depth += 1
         if self.depth > syntax.MOST_DEPTH:
             raise TooMuch
-        letters, rest, is_pipefail = builtins.shell_options(words[1:])
-        if set(letters) - set("cefuxli"):
-            raise Unknown
+        given, rest = builtins.shell_options(words[1:])
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+        if given.keys() - set("ceuxPEli"):
+            raise Unsupported(f"{words[0]} {words[1]}")
         zero, text = words[0], None
-        if "c" in letters:
+        if "c" in given:
             if not rest:
                 raise Unknown
             text, zero, parameters = rest[0], (rest[1] if rest[1:] else zero), rest[2:]
@@ -119,13 +120,13 @@ class Interpreter(Shell):
         else:
             raise Unknown
         outer = replace(self)
-        self.called, self.pipefail = words[0], is_pipefail
-        self.strict, self.must_be_set, self.traced = "e" in letters, "u" in letters, "x" in letters
+        self.called, self.pipefail = words[0], "P" in given
+        self.strict, self.must_be_set, self.traced = (given.get(letter, False) for letter in "eux")
         self.functions, self.variables = {}, self.variables.inherited() if self.depth > 1 else self.variables.copied()
         self.variables.zero, self.variables.parameters = zero, tuple(parameters)
         self.code = 0
         try:
-            self.run_script(text)
+            self.run_script(self.parsed(text))
         except Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
@@ -135,11 +136,11 @@ class Interpreter(Shell):
         self.depth -= 1
         return self.code
 
-    def run_script(self, text: str) -> None:
-        """Run a script, and its trap for EXIT."""
+    def run_script(self, commands: syntax.List) -> None:
+        """Run the commands of a script, and its trap for EXIT."""
         ended: Ended | None = None
         try:
-            self.run_list(self.parsed(text))
+            self.run_list(commands)
         except (Ended, Jump, Returned) as end:
             ended = end if isinstance(end, Ended) else None
         last = self.traps.pop(LEAVE, "") if self.depth == 1 and self.elapsed_s < math.inf else ""
@@ -291,8 +292,8 @@ class Interpreter(Shell):
             self, output=[], variables=self.variables.copied(), functions=dict(self.functions), stages=[], traps={},
             rests=[], jobs=[], asked_s=math.inf, input="",
         )  # fmt: skip
-        with contextlib.suppress(Ended, Jump, Returned):
-            job.run_script_of(commands)
+        with contextlib.suppress(Ended):
+            job.run_script(commands)
         if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
             raise Unknown
         self.steps, self.written = max(job.steps, spent), job.written
@@ -301,19 +302,6 @@ class Interpreter(Shell):
         self.job_count += 1
         self.jobs.append(Job(self.job_count, job.elapsed_s, job.code))
         self.code = 0
-
-    def run_script_of(self, commands: syntax.List) -> None:
-        """Run commands, and the trap for EXIT that they set."""
-        ended: Ended | None = None
-        try:
-            self.run_list(commands)
-        except Ended as end:
-            ended = end
-        last = self.traps.pop(LEAVE, "") if self.elapsed_s < math.inf else ""
-        if last:
-            self.run_list(self.parsed(last))
-        if ended is not None:
-            raise ended
 
     # -- simple commands
 
@@ -374,7 +362,9 @@ class Interpreter(Shell):
         if None in words and not (name in _TOLERANT or name in self.functions):
             raise Unknown
         if name in self.functions:
-            self._call(words, given)
+            if given:
+                raise Unsupported("an assignment before a function")
+            self._call(words)
             return
         if None in words and name in ("echo", "printf"):
             self.code = self.output_unknown()
@@ -413,24 +403,16 @@ class Interpreter(Shell):
         self.say(f"{self.called}: {word}: {shown}\n", error=True)
         return 127
 
-    def _call(self, words: Sequence[str | None], given: Sequence[tuple[str, str | None]]) -> None:
+    def _call(self, words: Sequence[str | None]) -> None:
         """Call a function of the script."""
         self.count()
-        variables = self.variables
-        before, outer, outer_given = dict(variables.values), variables.parameters, variables.given
-        for name, value in given:
-            variables.put(name, value)
-        variables.parameters, variables.given = tuple(words[1:]), {**outer_given, **dict(given)}
+        outer, self.variables.parameters = self.variables.parameters, tuple(words[1:])
         try:
             self.run(self.functions[str(words[0])], tested=self.tested)
         except Returned:
             pass
         finally:
-            variables.parameters, variables.given = outer, outer_given
-            for name, _ in given:
-                variables.values.pop(name, None)
-                if name in before:
-                    variables.values[name] = before[name]
+            self.variables.parameters = outer
 
     # -- redirections
 
@@ -526,13 +508,14 @@ PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
 """What an image is assumed to have."""
 _NOT_SIMULATED = frozenset(
     (
-        ".", "alias", "arch", "awk", "builtin", "chroot", "cksum", "cmp", "comm", "declare", "df", "diff", "du",
-        "egrep", "eval", "expand", "factor", "fgrep", "flock", "fold", "getopts", "groups", "gunzip", "gzip",
-        "hash", "hostid", "install", "let", "link", "ln", "local", "logname", "mapfile", "md5sum", "mkfifo", "mknod",
-        "mktemp", "more", "mount", "nice", "nl", "nohup", "nproc", "od", "paste", "pidof", "ps", "read", "readlink",
-        "readonly", "realpath", "rev", "rmdir", "sed", "setsid", "sha1sum", "sha256sum", "sha512sum", "shift", "shopt",
-        "shuf", "source", "split", "stat", "stty", "sum", "tac", "timeout", "times", "tr", "truncate", "tty", "type",
-        "typeset", "ulimit", "umask", "umount", "unalias", "uniq", "unlink", "unset", "uptime", "xargs", "yes", "zcat",
+        ".", "alias", "arch", "awk", "basename", "builtin", "chroot", "cksum", "cmp", "comm", "cut", "declare", "df",
+        "diff", "dirname", "du", "egrep", "eval", "expand", "factor", "fgrep", "flock", "fold", "getopts", "groups",
+        "gunzip", "gzip", "hash", "hostid", "install", "let", "link", "ln", "local", "logname", "mapfile", "md5sum",
+        "mkfifo", "mknod", "mktemp", "more", "mount", "nice", "nl", "nohup", "nproc", "od", "paste", "pidof", "ps",
+        "read", "readlink", "readonly", "realpath", "rev", "rmdir", "sed", "setsid", "sha1sum", "sha256sum",
+        "sha512sum", "shift", "shopt", "shuf", "source", "split", "stat", "stty", "sum", "tac", "timeout", "times",
+        "tr", "truncate", "tty", "type", "typeset", "ulimit", "umask", "umount", "unalias", "uname", "uniq", "unlink",
+        "unset", "uptime", "xargs", "yes", "zcat",
     )
 )  # fmt: skip
 """What shells, and images with a shell, have besides."""

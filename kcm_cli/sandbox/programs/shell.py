@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, Returned
-from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
+from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
 from kcm_cli.sandbox.programs.variables import Variables
@@ -254,3 +254,19 @@ class Shell(msgspec.Struct):
         finally:
             self.sinks = sinks
         return found
+
+
+def options(words: Sequence[str], known: str) -> tuple[str, list[str]]:
+    """The letters of a command's options, and its other words. Raises Unsupported for letters that are not known."""
+    letters, rest = "", iter(words[1:])
+    others: list[str] = []
+    for word in rest:
+        if word == "--":
+            others += rest
+        elif word.startswith("-") and word != "-":
+            letters += word[1:]
+        else:
+            others.append(word)
+    if unknown := set(letters) - set(known):
+        raise Unsupported(f"{words[0].rpartition('/')[2]} -{min(unknown)}")
+    return letters, others

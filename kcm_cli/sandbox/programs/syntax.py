@@ -135,7 +135,6 @@ _REDIRECT = re.compile(r"(\d?)(<<-|<<|>>|<&|>&|>\||<|>)")
 _ASSIGNED, _TAKING = re.compile(r"\b(\w+)="), re.compile(r"\bfor[ \t]+(\w+)")
 _BOTH = re.compile(r"&>>?")
 _RESERVED = re.compile(r"(?:if|then|elif|else|fi|for|while|until|do|done|case|in|function|[{}!])(?=[\s;&|()<>]|\Z)")
-_RANGE = re.compile(r"\{(-?\d{1,6})\.\.(-?\d{1,6})\}", re.ASCII)
 _COMMENT = re.compile(r"#[^\n]*")
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 
@@ -293,7 +292,7 @@ class _Parser:
             words = []
             self._blank()
             while (word := self._word()) is not None:
-                words += _numbers(word)
+                words.append(word)
                 self._blank()
         self._sign(";", "\n")
         return For(name, None if words is None else tuple(words), self._body())
@@ -660,16 +659,3 @@ class _Parser:
         match = _TOKEN.match(self._text, self._at)
         shown = "newline" if match is None or match[0] == "\n" else f'"{match[0]}"'
         raise Malformed(f"unexpected {shown}")
-
-
-def _numbers(word: Word) -> list[Word]:
-    """``{1..3}`` as several words, as in bash."""
-    text = word[0].text if len(word) == 1 and isinstance(word[0], Text) and not word[0].quoted else ""
-    match = _RANGE.fullmatch(text)
-    if match is None:
-        return [word]
-    first, last = int(match[1]), int(match[2])
-    if abs(last - first) > MOST_CHARACTERS >> 4:
-        raise TooMuch
-    step = 1 if first <= last else -1
-    return [(Text(str(number), True),) for number in range(first, last + step, step)]

@@ -19,7 +19,7 @@ _MOST_READ = 4 << 20
 _MOST_UNPACKED = 32 << 20
 """Nothing is known of an archive that is larger when it is unpacked."""
 _GZIP = 16 + zlib.MAX_WBITS
-_MODES = {"c": frozenset("cfzhpv"), "x": frozenset("xfmopvz"), "t": frozenset("tfz")}
+_MODES = {"c": frozenset("cfzhpv"), "x": frozenset("xfmopvz")}
 """What a mode is known with."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
 _END = bytes(1024)
@@ -57,7 +57,7 @@ def _members_of(archive: TarFile) -> Iterator[TarInfo]:
 
 
 def tar(shell: Shell, words: Sequence[str]) -> int:
-    """``tar cf ARCHIVE FILE…``, ``tar xf ARCHIVE`` and ``tar tf ARCHIVE``, also with ``-C``, ``v`` and ``z``."""
+    """``tar cf ARCHIVE FILE…`` and ``tar xf ARCHIVE``, also with ``-C``, ``v`` and ``z``."""
     options, folder, archive, names, rest = "", ".", "", [], iter(words[1:])
     for index, word in enumerate(rest):
         if word == "-C":
@@ -74,14 +74,14 @@ def tar(shell: Shell, words: Sequence[str]) -> int:
     needed = folder if not names or any(name[:1] != "/" for name in names) else "/"
     mode = next((each for each in _MODES if each in options), "")
     known = bool(mode) and set(options) <= _MODES[mode] and bool(names) == (mode == "c")
-    if not known or not archive or "" in names or not (needed.startswith("/") or mode == "t"):
+    if not known or not archive or "" in names or not needed.startswith("/"):
         raise Unknown
     if mode == "c":
         return _written(shell, folder, archive, names, options)
     data = _archive(shell, archive, zipped="z" in options)
     if data is None:
         return _invalid(shell)
-    return _listed(shell, data) if mode == "t" else _read(shell, folder, data, verbose="v" in options)
+    return _read(shell, folder, data, verbose="v" in options)
 
 
 def _invalid(shell: Shell) -> int:
@@ -147,31 +147,13 @@ def _shown(member: TarInfo) -> str:
     return f"{member.name}/" if member.isdir() else member.name
 
 
-def _listed(shell: Shell, data: bytes) -> int:
-    try:
-        with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
-            for member in _members_of(archive):
-                shell.fs.work.spend(_PER_MEMBER)
-                shell.say(f"{_shown(member)}\n")
-    except _INVALID:
-        return _invalid(shell)
-    return 0
-
-
 def _members(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bytes | None]]:
     """A file or folder, and all in it, by names in the archive; the content of a folder is None. Raises OSError."""
-    left = [(name, path)]
-    while left:
-        name, path = left.pop()
-        shell.fs.work.spend(_PER_MEMBER + (len(name) + len(path)) * PER_CHARACTER)
-        try:
-            text = shell.fs.content(path)
-        except IsADirectoryError:
-            yield name, None
-            left += ((f"{name.rstrip('/')}/{each}", f"{path}/{each}") for each in reversed(shell.fs.names(path)))
-        else:
-            shell.fs.work.spend(len(text) * PER_CHARACTER)
-            yield name, text.encode("utf-8", "surrogateescape")
+    for each, place, is_folder in shell.fs.below(name, path):
+        shell.fs.work.spend(_PER_MEMBER)
+        text = "" if is_folder else shell.fs.content(place)
+        shell.fs.work.spend(len(text) * PER_CHARACTER)
+        yield each, None if is_folder else text.encode("utf-8", "surrogateescape")
 
 
 def _read(shell: Shell, folder: str, data: bytes, *, verbose: bool) -> int:

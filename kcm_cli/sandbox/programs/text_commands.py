@@ -8,9 +8,10 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kcm_cli.sandbox.programs.arithmetic import DividedByZero, evaluate
 from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
-from kcm_cli.sandbox.programs.shell import Shell
+from kcm_cli.sandbox.programs.shell import Shell, options
 
 _PER_COMPARISON, _PER_LINE = 1 / 64, 4
 """Their cost (see ``filesystem.Work``)."""
@@ -30,11 +31,11 @@ _LETTER, _LETTERS = re.compile("%(.?)"), frozenset("aAbBdDeFHIjmMpRSTuyYzZs%")
 
 def echo(shell: Shell, words: Sequence[str]) -> int:
     """``echo`` with ``-n``, ``-e`` and ``-E``, as of bash and busybox."""
-    words, options = words[1:], ""
+    words, letters = words[1:], ""
     while words and re.fullmatch(r"-[neE]+", words[0]) is not None:
-        options, words = options + words[0][1:], words[1:]
-    text, end = " ".join(words), "" if "n" in options else "\n"
-    if "e" in options:
+        letters, words = letters + words[0][1:], words[1:]
+    text, end = " ".join(words), "" if "n" in letters else "\n"
+    if "e" in letters:
         text, stop = _unescaped(text)
         end = "" if stop else end
     if text or end:
@@ -130,45 +131,28 @@ def date(shell: Shell, words: Sequence[str]) -> int:
 
 def grep(shell: Shell, words: Sequence[str]) -> int:
     """``grep`` with patterns of characters, dots, anchors and alternatives."""
-    options, names, patterns = "", [], []
-    rest = iter(words[1:])
-    for word in rest:
-        if word == "-e":
-            patterns.append(next(rest, ""))
-        elif word.startswith("-") and word != "-":
-            options += word[1:]
-        else:
-            names.append(word)
-    if set(options) - set("EFvqichnls"):
+    letters, names = options(words, "EFvqic")
+    if not names:
         raise Unknown
-    if not patterns:
-        patterns, names = names[:1], names[1:]
-    if len(patterns) != 1:
-        raise Unknown
-    matches, (texts, code), any_line = _pattern(patterns[0], options), _texts(shell, words[0], names), False
-    for name, text in texts:
-        shell.fs.work.spend(len(text) * len(patterns[0]) * _PER_COMPARISON)
-        lines = [
-            (number, line)
-            for number, line in enumerate(_lines(shell, text), 1)
-            if (matches.search(line) is None) == ("v" in options)
-        ]
-        any_line = any_line or bool(lines)
-        title = f"{name}:" if len(names) > 1 and "h" not in options else ""
-        if "l" in options:
-            _say(shell, [f"{name or '(standard input)'}\n"] if lines else [])
-        elif "c" in options:
-            _say(shell, [f"{title}{len(lines)}\n"])
-        elif "q" not in options:
-            _say(shell, [f"{title}{f'{number}:' if 'n' in options else ''}{line}\n" for number, line in lines])
-    return 2 if code else 0 if any_line else 1
+    if len(names) > 2:
+        raise Unsupported("grep of several files")
+    matches, (text, code) = _pattern(names[0], letters), _text(shell, words[0], names[1:])
+    if code:
+        return 2
+    shell.fs.work.spend(len(text) * len(names[0]) * _PER_COMPARISON)
+    lines = [line for line in _lines(shell, text) if (matches.search(line) is None) == ("v" in letters)]
+    if "c" in letters:
+        shell.say(f"{len(lines)}\n")
+    elif "q" not in letters:
+        _say(shell, [f"{line}\n" for line in lines])
+    return 0 if lines else 1
 
 
-def _pattern(text: str, options: str) -> re.Pattern[str]:
-    flags = re.IGNORECASE if "i" in options else 0
-    if "F" in options:
+def _pattern(text: str, letters: str) -> re.Pattern[str]:
+    flags = re.IGNORECASE if "i" in letters else 0
+    if "F" in letters:
         return re.compile(re.escape(text), flags)
-    if "E" in options:
+    if "E" in letters:
         whole = text[1:-1] if text.startswith("(") and text.endswith(")") else text
         alternatives = whole.split("|")
     else:
@@ -180,15 +164,13 @@ def _pattern(text: str, options: str) -> re.Pattern[str]:
 
 def sort(shell: Shell, words: Sequence[str]) -> int:
     """``sort`` by bytes, with ``-u`` and ``-r``."""
-    options, names = _options(words)
-    if set(options) - set("ur"):
-        raise Unknown
+    letters, names = options(words, "ur")
     text, code = _text(shell, words[0], names)
     if code:
         raise Unknown  # it is 1 or 2
     lines = _lines(shell, text)
-    lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options)
-    shown = list(dict.fromkeys(lines)) if "u" in options else lines
+    lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in letters)
+    shown = list(dict.fromkeys(lines)) if "u" in letters else lines
     _say(shell, [f"{line}\n" for line in shown])
     return 0
 
@@ -202,12 +184,6 @@ def head(shell: Shell, words: Sequence[str]) -> int:
     parts = _bytes(text) if unit == "c" else _ended_lines(shell, text)
     _say(shell, parts[: max(0, len(parts) - number) if sign == "-" else number])
     return code
-
-
-def bytes_of_head(words: Sequence[str]) -> int | None:
-    """How many bytes of its standard input ``head -c NUMBER`` reads; None for other commands."""
-    unit, sign, number, names = _counted(words)
-    return number if words[:1] == ["head"] and unit == "c" and not (sign or names) else None
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
@@ -234,98 +210,31 @@ _COUNTED = re.compile(r"-(?:([nc])( ?))?([+-]?)(\d{1,9})(?!\S)", re.ASCII)
 
 
 def wc(shell: Shell, words: Sequence[str]) -> int:
-    """``wc`` with one of ``-l``, ``-w``, ``-c``."""
+    """``wc`` with one of ``-l``, ``-w``, ``-c``, of one file."""
     option = words[1] if words[1:] else ""
     if option not in ("-l", "-w", "-c") or words[3:]:
         raise Unsupported("wc with these words")
-    found, code = _texts(shell, words[0], words[2:])
-    for name, text in found:
+    text, code = _text(shell, words[0], words[2:])
+    if not code:
         counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(_bytes(text))}
-        shell.say(f"{counts[option]} {name}\n" if name else f"{counts[option]}\n")
+        shell.say(" ".join([str(counts[option]), *words[2:]]) + "\n")
     return code
-
-
-def cut(shell: Shell, words: Sequence[str]) -> int:
-    """``cut`` with ``-d`` and ``-f``, or ``-c``."""
-    separator, chosen, by = "\t", "", "f"
-    names: list[str] = []
-    rest = iter(words[1:])
-    for word in rest:
-        if word[:2] in ("-d", "-f", "-c", "-b"):
-            value = word[2:] or next(rest, "")
-            if word[1] == "d":
-                separator = value
-            else:
-                chosen, by = value, word[1]
-        elif word.startswith("-") and word != "-":
-            raise Unknown
-        else:
-            names.append(word)
-    ranges = [_range(part) for part in chosen.split(",")]
-    if len(separator) != 1 or len(names) > 1 or by == "b":
-        raise Unknown
-    found: list[str] = []
-    text, code = _text(shell, words[0], names)
-    shell.fs.work.spend(len(text) * len(ranges) * _PER_COMPARISON)
-    for line in _lines(shell, text):
-        if by == "f" and separator not in line:
-            found.append(line)
-            continue
-        fields = line.split(separator) if by == "f" else list(line)
-        kept = [field for at, field in enumerate(fields, 1) if any(first <= at <= last for first, last in ranges)]
-        found.append((separator if by == "f" else "").join(kept))
-    _say(shell, [f"{line}\n" for line in found])
-    return code
-
-
-def _range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{0,6})(-?)(\d{0,6})", text, re.ASCII)
-    if match is None or not text.strip("-") or (match[3] and not match[2]):
-        raise Unknown
-    first = int(match[1] or 1)
-    return first, int(match[3] or 10**6) if match[2] else first
 
 
 def expr(shell: Shell, words: Sequence[str]) -> int:
-    """``expr`` with one operator."""
-    match words[1:]:
-        case [text]:
-            found = text
-        case [left, operator, right] if operator in _COMPARING | _COUNTING:
-            found = _operation(shell, left, operator, right)
-            if not found:
-                return 2
-        case _:
-            raise Unknown
+    """``expr`` of two numbers, as scripts of indexed Jobs have it."""
+    if len(words) != 4 or words[2] not in ("+", "-", "*", "/", "%") or not all(map(_INTEGER.fullmatch, words[1::2])):
+        raise Unsupported("expr with these words")
+    try:
+        found = evaluate(" ".join(words[1:]), lambda _: "")
+    except DividedByZero:
+        shell.say("expr: division by zero\n", error=True)
+        return 2
     shell.say(f"{found}\n")
-    return 1 if found in ("", "0") else 0
+    return int(found == 0)
 
 
-_LONGEST_NUMBER = 18
-_INTEGER, _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII), re.compile(r"-?\d+", re.ASCII)
-_COMPARING, _COUNTING = frozenset(("=", "!=", "<", ">", "<=", ">=")), frozenset("+-*/%")
-
-
-def _operation(shell: Shell, left: str, operator: str, right: str) -> str:
-    """The result; empty after an error."""
-    are_numbers = all(map(_INTEGER.fullmatch, (left, right)))
-    if max(len(left), len(right)) > _LONGEST_NUMBER and any(map(_DIGITS.fullmatch, (left, right))):
-        raise Unknown
-    if operator in _COMPARING:
-        a, b = (int(left), int(right)) if are_numbers else (0, 0)
-        lesser = a < b if are_numbers else left < right
-        equal = a == b if are_numbers else left == right
-        holds = {
-            "=": equal, "!=": not equal, "<": lesser and not equal, "<=": lesser or equal, ">": not (lesser or equal),
-            ">=": not lesser,
-        }  # fmt: skip
-        return str(int(holds[operator]))
-    if not are_numbers or (operator in "/%" and int(right) == 0):
-        shell.say("expr: division by zero\n" if are_numbers else "expr: non-numeric argument\n", error=True)
-        return ""
-    a, b = int(left), int(right)
-    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if operator in "/%" else 0
-    return str({"+": a + b, "-": a - b, "*": a * b, "/": quotient, "%": a - quotient * b}[operator])
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def encode(shell: Shell, words: Sequence[str]) -> int:
@@ -364,15 +273,13 @@ def encode(shell: Shell, words: Sequence[str]) -> int:
 
 def tee(shell: Shell, words: Sequence[str]) -> int:
     """``tee``, with ``-a``."""
-    options, names = _options(words)
-    if set(options) - set("a"):
-        raise Unknown
+    letters, names = options(words, "a")
     text = _input(shell)
     for name in names:
         path = shell.place(name)
         if path.startswith("/dev/") or shell.fs.is_folder(path):
             raise Unknown
-        before = shell.fs.texts.get(path, "") if options else ""
+        before = shell.fs.texts.get(path, "") if letters else ""
         try:
             shell.fs.make(shell.fs.writable(path, name), None if before is None else f"{before}{text}")
         except Refused:  # tee continues with the other files
@@ -381,27 +288,20 @@ def tee(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _options(words: Sequence[str]) -> tuple[str, list[str]]:
-    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-    return options, [word for word in words[1:] if not word.startswith("-")]
-
-
-def _texts(shell: Shell, command: str, names: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
-    """The files that can be read, with their names, and the exit code; without names the standard input. Errors are
+def _text(shell: Shell, command: str, names: Sequence[str]) -> tuple[str, int]:
+    """The text of the files that can be read, or without names of the standard input, and the exit code. Errors are
     written. Raises Unknown."""
     if not names or list(names) == ["-"]:
-        return [("", _input(shell))], 0
-    found: list[tuple[str, str]] = []
+        return _input(shell), 0
+    found: list[str] = []
     for name, path in shell.paths(names):
         try:
-            text = shell.fs.content(path)
+            found.append(shell.fs.content(path))
+            shell.fs.work.spend(len(found[-1]) * PER_CHARACTER)
         except OSError as error:
             why = "No such file or directory" if isinstance(error, FileNotFoundError) else "Is a directory"
             shell.say(f"{command.rpartition('/')[2]}: {name}: {why}\n", error=True)
-            continue
-        shell.fs.work.spend(len(text) * PER_CHARACTER)
-        found.append((name, text))
-    return found, 0 if len(found) == len(names) else 1
+    return "".join(found), 0 if len(found) == len(names) else 1
 
 
 def _input(shell: Shell) -> str:
@@ -410,12 +310,6 @@ def _input(shell: Shell) -> str:
     text, shell.input = shell.input, ""
     shell.fs.work.spend(len(text) * PER_CHARACTER)
     return text
-
-
-def _text(shell: Shell, command: str, names: Sequence[str]) -> tuple[str, int]:
-    """The text of files, or of standard input, and the exit code. Errors are written. Raises Unknown."""
-    found, code = _texts(shell, command, names)
-    return "".join(text for _, text in found), code
 
 
 def _lines(shell: Shell, text: str) -> list[str]:
@@ -449,7 +343,6 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "tail": tail,
     "head": head,
     "wc": wc,
-    "cut": cut,
     "expr": expr,
     "tee": tee,
 }

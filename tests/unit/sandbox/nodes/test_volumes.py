@@ -454,10 +454,10 @@ BIG = {"name": "BIG", "value": "a ;" * 40_000}
     "command",
     [
         ["sh", "-c", 'echo "$BIG"' * 400],
-        ["sh", "-c", "for i in {1..900}; do : " + "$BIG" * 20 + "; done"],
+        ["sh", "-c", "for i in $(seq 900); do : " + "$BIG" * 20 + "; done"],
         ["sh", "-c", '$A"' * 40_000],
         ["sh", "-c", "echo " + "$(" * 50_000],
-        ["sh", "-c", "for i in {1..900}; do sh -c '" + "$(" * 1_900 + "'; done"],
+        ["sh", "-c", "for i in $(seq 900); do sh -c '" + "$(" * 1_900 + "'; done"],
         ["sh", "-c", "echo $BIG $BIG $BIG | sort -u" + "; sort -u /dev/null" * 3000],
     ],
 )
@@ -481,7 +481,7 @@ def test_folders_of_many_files_are_found_at_once() -> None:
 
 
 def test_output_is_bounded() -> None:
-    pod = pod_of([], [], command=["sh", "-c", "for i in {1..1900}; do echo $LONG; done"], env=[
+    pod = pod_of([], [], command=["sh", "-c", "for i in $(seq 1900); do echo $LONG; done"], env=[
         {"name": "LONG", "value": "x" * 10000}
     ])  # fmt: skip
     program = program_of(pod.spec.containers[0], pod, Objects())

@@ -36,7 +36,7 @@ ENV = {"A": "a", "E": "", "S": "x  y", "HOSTNAME": "web.ns", "HOME": "/root", "P
         ("\"$(printf 'a\\n\\n')\"", "a"),
         ('${B:-"x  y"} ${B:-x  y}', "x  y x y"),
         ("$1x$@y", "xy"),
-        ('{a,b} "$G"', "{a,b} *"),
+        ('"$G"', "*"),
         ("${A/b/c}", None),
         ("$'a'", None),
         ("$H", None),
