@@ -38,6 +38,7 @@ from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
+from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.simulate import RUNTIME
@@ -183,13 +184,16 @@ class KubeletApi:
             raise bad_request(pod.no_logs(name, previous=previous))
         now = self._clock.now()
         follow = follow and run.finished is None
-        log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)
-        if log is None:
-            why = self._unsupported(pod, name, run) or WHY
+        try:
+            log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)
+        except Unknown as unknown:
+            why = WHY
+            if isinstance(unknown, Unsupported):
+                why = f"its script uses what is not simulated: {unknown}"
             text = f"there are no logs: {why}; set them with the annotation {PREFIX}{LOGS}.{name}"
             if follow:  # kubectl would retry for twenty seconds after an error
                 return text_response(200, f"{text}\n")
-            raise bad_request(text)
+            raise bad_request(text) from None
         chosen = LogOptions(query, now)
         if not follow:
             if set(query) <= {"container"}:
@@ -233,7 +237,7 @@ class KubeletApi:
             while not chosen.full and (end is None or (coming and coming[0][0] <= end)):
                 now = clock.now()
                 if log.grows and now >= log.until:
-                    since, log = log.until, self._log_of(pod, name, log.run, now + _AHEAD) or replace(log, grows=False)
+                    since, log = log.until, self._later(pod, name, log, now + _AHEAD)
                     coming += [line for line in log.lines if line[0] > since]
                 while coming and coming[0][0] <= now:
                     yield chosen.line(*coming.pop(0))
@@ -248,17 +252,14 @@ class KubeletApi:
         finally:
             changes.close()
 
-    def _unsupported(self, pod: Pod, name: str, run: Run) -> str:
-        """What the script of a container uses that is not simulated; empty if there is nothing."""
-        container = next((each for each in containers_of(pod.view) if each.name == name), None)
-        if container is None or not (container.command or container.args):
-            return ""
-        program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
-        found = program.unsupported(There(self.commands.at_start(pod, container, program, made, run)))
-        return f"its script uses what is not simulated: {found}" if found else ""
+    def _later(self, pod: Pod, name: str, log: "_Log", until: datetime) -> "_Log":
+        try:
+            return self._log_of(pod, name, log.run, until)
+        except Unknown:
+            return replace(log, grows=False)
 
-    def _log_of(self, pod: Pod, name: str, run: Run, until: datetime) -> "_Log | None":
-        """The log of a run until a time; None if it is unknown."""
+    def _log_of(self, pod: Pod, name: str, run: Run, until: datetime) -> "_Log":
+        """The log of a run until a time. Raises Unknown."""
         text = _last(self.overrides.logs, pod.key, name)
         text = pod.annotation(LOGS, name) if text is None else text
         if text is not None:
@@ -268,16 +269,20 @@ class KubeletApi:
             lines = _timed(run, whole_lines(self.talks.written(pod, name, run), _lasted_s(run, run.finished)))
             return _Log(run, until, lines, is_heard=True)
         if container is None or not (container.command or container.args):
-            return _Log(run, until, []) if container is not None and is_pause(container) else None
+            if container is None or not is_pause(container):
+                raise Unknown
+            return _Log(run, until, [])
         program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
         there = self.commands.at_start(pod, container, program, made, run)
         passed_s = (until - run.started).total_seconds()
         started = There(there, made.known(program.own), began=run.started)
         known = program.among(started, passed_s) or program.among(replace(started, began=None), passed_s)
         if known is None or not known.output:
-            known = program.log(started, passed_s) or known
-        if known is None:
-            return None
+            try:
+                known = program.log(started, passed_s)
+            except Unknown:
+                if known is None:
+                    raise
         ended_s = min(known.lasts_s, passed_s) if known.lasts_s <= passed_s or run.finished is not None else None
         lines = [line for line in _timed(run, whole_lines(known.written(passed_s), ended_s)) if line[0] <= until]
         done = run.started + timedelta(seconds=known.lasts_s) if known.lasts_s <= passed_s else None
@@ -404,8 +409,9 @@ class KubeletApi:
         ended, and kubectl would show its log. Since v1.36 ``kubectl run`` shows the log before it attaches, too.
         """
         now = self._clock.now()
-        log = self._log_of(pod, name, run, now + _AHEAD)
-        if log is None:
+        try:
+            log = self._log_of(pod, name, run, now + _AHEAD)
+        except Unknown:
             return failed("attach: the output of the container is not known", name)
         over = log.done is not None and log.done <= now
         read = self._read.get((pod.view.uid, name, run))

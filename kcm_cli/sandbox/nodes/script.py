@@ -296,7 +296,6 @@ class _Reader:
                 failures.append(_failure(name, probe, started_s))
         if "readiness" in probes and container.readiness_probe is not None:
             failures.append(_failure("readiness", container.readiness_probe, started_s))
-        if "readiness" in probes and container.readiness_probe is not None:
             ready_s = math.inf
         return ContainerScript(
             container.name,
@@ -490,13 +489,9 @@ class Program(msgspec.Struct, frozen=True):
         """As ``simulate.simulate``."""
         return simulation.simulate(self.words, self.env, self._with_input(there), until_s, self.volumes)
 
-    def log(self, there: There, until_s: float) -> Execution | None:
+    def log(self, there: There, until_s: float) -> Execution:
         """As ``simulate.log``."""
         return simulation.log(self.words, self.env, self._with_input(there), until_s, self.volumes)
-
-    def unsupported(self, there: There) -> str:
-        """As ``simulate.unsupported``."""
-        return simulation.unsupported(self.words, self.env, self._with_input(there), self.volumes)
 
     def answer(self, command: Sequence[str], there: There) -> Execution:
         """As ``simulate.answer``."""

@@ -5,14 +5,14 @@ It knows shells and common programs (``interpreter.PROGRAMS``). Pure.
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.programs.control import Ended, Failed, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Execution, Written
-from kcm_cli.sandbox.programs.filesystem import Files, FileSystem, Host, There, Work
+from kcm_cli.sandbox.programs.filesystem import FileSystem, Host, There, Work
 from kcm_cli.sandbox.programs.interpreter import Interpreter
 from kcm_cli.sandbox.programs.shell import LEAVE, MOST_STEPS
 from kcm_cli.sandbox.programs.signals import Reaction, Signals
@@ -24,7 +24,6 @@ MOST_WORK = 1 << 20
 _MOST_RESTS = 16
 """The limit for intervals in which a program waits."""
 _NO_MORE = "[no more of this log is known: its script takes too many steps]\n"
-_NONE: Files = MappingProxyType({})
 _SHELL_FAILS = 126
 Environment = Mapping[str, str | None]
 """The variables of a program; None: the value is unknown."""
@@ -51,17 +50,6 @@ def simulate(
         return None
 
 
-def unsupported(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> str:
-    """What a program uses that is not simulated, such as ``case``; empty if that is not why it is unknown."""
-    try:
-        _machine(files, env, host, Work(MOST_WORK)).runs(words)
-    except Unsupported as why:
-        return str(why)
-    except Unknown:
-        pass
-    return ""
-
-
 def answer(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> Execution:
     """The outcome of a command in a container. The image is assumed to have the programs that are known here and no
     others. ``problem`` tells why the rest of a command cannot be simulated."""
@@ -77,7 +65,7 @@ def answer(words: Sequence[str], env: Environment, files: There, host: Host | No
 
 def not_started(word: str, machine: Interpreter) -> str:
     """The error of a container runtime that cannot start a program."""
-    shown = quoted(word)
+    shown = quote(word)
     if "/" not in word:
         return f"{RUNTIME}: exec: {shown}: executable file not found in $PATH"
     if machine.fs.may_be_there(machine.place(word)):
@@ -96,26 +84,27 @@ def unsimulated(words: Sequence[str], why: Unknown) -> str:
         reason = "it takes too many steps or too much input"
     else:
         reason = "it needs what is not known"
-    return f"the sandbox cannot simulate {quoted(' '.join(words)[:_MOST_SHOWN])}: {reason}"
+    return f"the sandbox cannot simulate {quote(' '.join(words)[:_MOST_SHOWN])}: {reason}"
 
 
 _MOST_SHOWN = 1000
 
 
-def log(
-    words: Sequence[str], env: Environment, files: There, until_s: float, host: Host | None = None
-) -> Execution | None:
+def log(words: Sequence[str], env: Environment, files: There, until_s: float, host: Host | None = None) -> Execution:
     """As ``simulate``, but variables that are not known do not exist. Of a program that takes too many steps only the
-    output up to the limit is known."""
+    output up to the limit is known. Raises Unknown."""
     work = Work(MOST_WORK)
     machine = _machine(files, env, host, work)
     machine.until_s, machine.lacks_unset = until_s, True
     try:
         machine.runs(words)
-        return machine.outcome() if machine.output_known else None
+        if machine.output_known:
+            return machine.outcome()
     except Unknown:
-        if (machine.steps <= MOST_STEPS and work.done <= MOST_WORK) or not machine.output_known:
-            return None
+        if machine.steps <= MOST_STEPS and work.done <= MOST_WORK:
+            raise
+    if not machine.output_known:
+        raise Unknown
     return Execution(math.inf, 0, output=(*machine.output, Written(machine.elapsed_s, _NO_MORE)))
 
 
@@ -230,11 +219,6 @@ class Session:
         if not machine.output_known:
             raise Unknown
         return False
-
-
-def quoted(text: str) -> str:
-    """A text in quotation marks."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _machine(there: There, env: Environment, host: Host | None, work: Work, *, assumes: bool = False) -> Interpreter:

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.sandbox.programs.control import NotFound
+from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.programs.simulate import log, reactions, simulate
@@ -373,7 +375,8 @@ def test_unknown_output_is_not_written() -> None:
     for script in ("X=$(date); echo ${X:-2}; sleep 1", "echo a $HIDDEN", "printf %s $HIDDEN", "env", "date"):
         known = simulate(("sh", "-c", script), {"HIDDEN": None}, There())
         assert known is not None and not known.output_known and known.output == (), script
-        assert log(("sh", "-c", script), {"HIDDEN": None}, There(), 9) is None
+        with pytest.raises(Unknown):
+            log(("sh", "-c", script), {"HIDDEN": None}, There(), 9)
     known = simulate(("sh", "-c", "echo $HIDDEN > /d/f; echo b"), {"HIDDEN": None}, There({}, ("/d",)))
     assert known is not None and known.output_known and dict(known.files) == {"/d/f": None}
 
@@ -621,11 +624,18 @@ def test_an_archive_cannot_make_more_than_it_has(pax: dict[str, str], code: int 
 
 @pytest.mark.parametrize(
     ("script", "lines"),
-    [("echo a; sleep 5; echo b", 2), ("while :; do i=$((i+1)); sleep 1; done", 1), ("echo a; ./server", None)],
+    [("echo a; sleep 5; echo b", 2), ("while :; do i=$((i+1)); sleep 1; done", 1)],
 )
-def test_the_log_of_a_program(script: str, lines: int | None) -> None:
-    known = log(("sh", "-c", script), {"i": "0"}, There(), 9999)
-    assert (None if known is None else len(known.output)) == lines
+def test_the_log_of_a_program(script: str, lines: int) -> None:
+    assert len(log(("sh", "-c", script), {"i": "0"}, There(), 9999).output) == lines
+
+
+@pytest.mark.parametrize(
+    ("script", "why"), [("echo a; ./server", NotFound), ("echo a; case a in b) c;; esac", Unsupported)]
+)
+def test_why_the_log_of_a_program_is_unknown(script: str, why: type[Unknown]) -> None:
+    with pytest.raises(why):
+        log(("sh", "-c", script), {}, There(), 9999)
 
 
 def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
