@@ -33,6 +33,8 @@ OWNERS = {
 }
 """The kinds that own pods."""
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
+OWNED = frozenset(kind for _, kind in _ABOVE)
+"""The kinds that a workload of another kind makes for its pods."""
 SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 PREEMPTED = "preempted"
 _SCHEDULER = "kube-scheduler"
@@ -267,9 +269,10 @@ class Observer:
         return [one for n, one in enumerate(found) if one.what != "complete" or last.get(one.about, n) == n]
 
     def root(self, obj: ObjectMeta, kind: str) -> Object:
-        """The workload that an object belongs to; the object itself if nothing controls it."""
+        """The workload that an object belongs to: what controls a pod, the Deployment of a ReplicaSet, the CronJob of a
+        Job. Other objects are workloads themselves, whoever made them."""
         found = Object(kind, obj.namespace, obj.name)
-        ref = _controller(obj)
+        ref = _controller(obj) if kind == "Pod" or kind in OWNED else None
         while ref is not None:
             known = self._roots.get(ref.uid)
             if known is not None:

@@ -153,11 +153,11 @@ class Problems:
         for gvr, kind, look in kinds:
             for stored in self._store.list(gvr):
                 obj = seen(stored.data)
-                about = Object(kind, stored.namespace, stored.name)
-                if obj.metadata.deletion_timestamp or self._observer.root(obj.metadata, kind) != about:
+                about, root = Object(kind, stored.namespace, stored.name), self._observer.root(obj.metadata, kind)
+                if obj.metadata.deletion_timestamp or (root != about and root.kind in OWNERS):
                     continue
                 if found := look(obj):
-                    yield Refusal("stuck", about, f"{found[0]}{self._reasons(about)}", found[1])
+                    yield Refusal("stuck", about, f"{found[0]}{self._reasons(root)}", found[1])
         for stored in self._store.list(JOBS):
             condition = seen(stored.data).condition("Failed")
             if condition.status == "True":

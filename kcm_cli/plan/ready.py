@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.plan.answer import Availability, Object, Part
 from kcm_cli.plan.losses import SERVICES
-from kcm_cli.plan.observe import PODS, SLICES, Seen, endpoints_of, is_ready, seen, serves
+from kcm_cli.plan.observe import OWNED, PODS, SLICES, Seen, endpoints_of, is_ready, seen, serves
 from kcm_cli.plan.present import Present
 from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED
 
@@ -64,6 +64,6 @@ def _root(pod: Seen, now: Present) -> Object:
     if ref is None:
         return Object("Pod", pod.metadata.namespace, pod.metadata.name)
     about = Object(ref.kind, pod.metadata.namespace, ref.name)
-    above = now.owner(about) if about in now.items else ""
+    above = now.owner(about) if about.kind in OWNED and about in now.items else ""
     kind, _, name = above.partition("/")
     return Object(kind, about.namespace, name) if name else about

@@ -26,6 +26,7 @@ PLANNED_AT, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"
 WEB = Object("Deployment", "n", "web")
 GVRS = {"Deployment": "apps/v1/deployments", "ReplicaSet": "apps/v1/replicasets", "Pod": "v1/pods", "Node": "v1/nodes"}
 GVRS |= {"VolumeAttachment": "storage.k8s.io/v1/volumeattachments"}
+GVRS |= {"StatefulSet": "apps/v1/statefulsets"}
 GVRS |= {"CronJob": "batch/v1/cronjobs", "IPAddress": "networking.k8s.io/v1/ipaddresses"}
 GVRS |= {"Namespace": "v1/namespaces", "EndpointSlice": "discovery.k8s.io/v1/endpointslices", "Job": "batch/v1/jobs"}
 
@@ -82,7 +83,7 @@ NEW = {"made": "2026-01-01T10:01:00Z"}
 
 def pod(name: str, **more: Any) -> dict[str, Any]:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    return obj("Pod", name, owner="ReplicaSet/web-1", **{"status": ready, **more})
+    return obj("Pod", name, **{"owner": "ReplicaSet/web-1", "status": ready, **more})
 
 
 @pytest.mark.parametrize(
@@ -329,6 +330,15 @@ def test_availability(ready: int, at: str, state: str, planned: int) -> None:
     (one,) = found.availability
     assert (one.state, one.planned, one.lowest, one.final, one.found) == (state, planned, 2, 3, ready)
     assert found.as_planned is (state == HAPPENED)
+
+
+def test_pods_are_those_of_their_workload_also_if_an_operator_made_that() -> None:
+    db = Object("StatefulSet", "n", "db")
+    scaled = Difference("changed", db, "Database/db", 1, (Field("spec.replicas", 1, 2),))
+    saved = answer(scaled, availability=(Availability(db, 1, 1, 1, 0.0, ((0.0, 1), (60.0, 2))),))
+    made = obj("StatefulSet", "db", owner="Database/db", changed="2026-01-01T10:01:00Z", spec={"replicas": 2})
+    found = compare(saved, cluster(pod("db-0", owner="StatefulSet/db"), pod("db-1", owner="StatefulSet/db"), made))
+    assert [one.found for one in found.availability] == [2]
 
 
 def test_another_cluster_is_refused() -> None:

@@ -514,3 +514,30 @@ def test_every_request_of_a_change_may_be_rejected() -> None:
 
 
 USERS = "request.userInfo.username != 'system:kubectl'"
+
+
+# -- workloads that belong to an operator's object
+
+
+@cache
+def operated() -> Snapshot:
+    """A workload of each kind, each of which an object of an operator controls."""
+
+    async def story(world: World) -> None:
+        for path, doc in (("statefulsets", stateful_set("db", 2)), ("deployments", deployment("api", 2))):
+            ref = {"apiVersion": "example.com/v1", "kind": "Database", "name": "db", "uid": "0", "controller": True}
+            doc["metadata"]["ownerReferences"] = [ref]
+            await world.create(f"apps/v1/{path}", doc)
+        await world.clock.sleep(60)
+
+    return snapshot_of(story)
+
+
+@pytest.mark.parametrize("word", ["sts/db", "deploy/api"])
+def test_a_workload_of_an_operator_is_judged_as_any_other(run: Run, word: str) -> None:
+    metadata = {"name": "most", "namespace": NAMESPACE}
+    limits = {"limits": [{"type": "Pod", "max": {"memory": "1Mi"}}]}
+    most = {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": limits}
+    ran = run(operated(), "--scale", f"{NAMESPACE}/{word}=3", manifests=[most])
+    assert (ran.code, ran.verdict) == (3, "1 problem: 1 object does not finish")
+    assert "maximum memory usage per Pod is 1Mi" in ran.text
