@@ -93,15 +93,25 @@ class Metric(msgspec.Struct, frozen=True):
 Change = Apply | Drain | FailNode | RemoveNode | AddNode | SetImage | Scale | Delete | Metric
 
 
+_DEFINITION = "CustomResourceDefinition"
+_DEFINITIONS = frozenset(("crd", "crds", _DEFINITION.lower(), f"{_DEFINITION.lower()}s"))
+
+
 def custom_kinds(changes: Iterable[Change]) -> frozenset[str]:
-    """The kinds that changes name, in lower case, such as ``thing.example.com`` or ``things``; most are built in."""
+    """The kinds that changes name, also by their definition, in lower case, such as ``thing.example.com`` or
+    ``things``; most are built in."""
     found: set[str] = set()
     for change in changes:
         if isinstance(change, Apply):
-            group = nested_str(change.doc, "apiVersion").rpartition("/")[0]
-            found.add(f"{nested_str(change.doc, 'kind')}.{group}".lower())
+            kind, group = nested_str(change.doc, "kind"), nested_str(change.doc, "apiVersion").rpartition("/")[0]
+            found.add(f"{kind}.{group}".lower())
+            if kind == _DEFINITION:
+                found.add(nested_str(change.doc, "metadata", "name"))
         elif isinstance(change, Scale | SetImage | Delete):
-            found.add(change.target.kind.lower())
+            word = change.target.kind.lower()
+            found.add(word)
+            if word.partition(".")[0] in _DEFINITIONS:
+                found.add(change.target.name)
     return frozenset(found)
 
 

@@ -111,3 +111,19 @@ def test_kinds_in_question_by_their_names() -> None:
     changes = (Apply(custom("Thing", "x")), Delete(Target("widget.example.com", "x")), Delete(Target("deploy", "web")))
     assert custom_kinds(changes) == {"thing.example.com", "widget.example.com", "deploy"}
     assert custom_kinds([Apply({"kind": 7, "apiVersion": None})]) == {"."}
+
+
+def test_a_definition_that_is_applied_again_changes_nothing(tmp_path: Path) -> None:
+    change = Apply(definition("things", "Thing"))
+    save(taken(), tmp_path / "cluster.kcm")
+    for snapshot in (taken(change), load(tmp_path / "cluster.kcm")):
+        assert {(one.action, str(one.about)) for one in planned(snapshot, change).differences} <= {
+            ("changed", "CustomResourceDefinition things.example.com")
+        }
+
+
+@pytest.mark.parametrize("word", ["crd", "CustomResourceDefinition", "customresourcedefinitions.apiextensions.k8s.io"])
+def test_a_deleted_definition_takes_its_objects_and_their_dependents_along(word: str) -> None:
+    change = Delete(Target(word, "things.example.com"))
+    found = {(one.action, str(one.about)) for one in planned(taken(change), change).differences}
+    assert found >= {("deleted", "Thing sim/one"), ("deleted", "Deployment sim/owned")}
