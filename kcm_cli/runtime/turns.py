@@ -8,6 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable
+from io import BytesIO
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -139,6 +140,14 @@ async def made_in_turns(make: Callable[[Item], T], items: Iterable[Item]) -> lis
         if part.is_over():
             await part.next()
     return made
+
+
+async def joined_in_turns(parts: Iterable[bytes]) -> bytes:
+    """These one after the other. No turn has to fill all of the memory, as that of ``bytes.join`` would: 20 ms for a
+    list of 5,000 nodes, most of it the pages that are used for the first time."""
+    body = BytesIO()
+    await made_in_turns(body.write, parts)
+    return body.getvalue()
 
 
 class Longest:

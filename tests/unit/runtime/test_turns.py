@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.runtime.turns import PART_S, TURN_S, Longest, Timed, Turns, made_in_turns
+from kcm_cli.runtime.turns import PART_S, TURN_S, Longest, Timed, Turns, joined_in_turns, made_in_turns
 from tests.kit.controlling import metric
 
 
@@ -185,6 +185,13 @@ async def test_a_long_answer_has_its_part_of_each_turn_however_long_others_make_
     assert others.passes == 3
     others.task.cancel()
     await asyncio.wait(waiting)
+
+
+async def test_a_long_answer_is_joined_in_parts() -> None:
+    assert await joined_in_turns(b"%d," % number for number in range(1000)) == b"".join(
+        b"%d," % number for number in range(1000)
+    )
+    assert await joined_in_turns(()) == b""
 
 
 class Odd(Exception):

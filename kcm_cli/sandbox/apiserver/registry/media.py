@@ -13,7 +13,7 @@ from kcm_cli.api.protobuf.encoding import enveloped, to_parts, to_protobuf, to_p
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.runtime.turns import Turns, made_in_turns
+from kcm_cli.runtime.turns import Turns, joined_in_turns, made_in_turns
 from kcm_cli.sandbox.apiserver.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
@@ -69,7 +69,7 @@ class PlainJson(Media):
         served = self._served
         data = [stored.data for stored in items]
         parts = responses.list_parts(served.info, served.list_kind, data, revision=revision, more=more, left=left)
-        return Response(200, responses.JSON_HEADERS, b"".join(await made_in_turns(bytes, parts)))
+        return Response(200, responses.JSON_HEADERS, await joined_in_turns(parts))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, stored.data)
