@@ -171,9 +171,15 @@ class World:
         if not self._populated:
             return
         self._forget_nodes()
-        for uid in self.desired.pods() - {pod.uid for pod in self._pods.store}:
+        gone = self.desired.pods()
+
+        def read(pod: Pod) -> None:
+            gone.discard(pod.uid)
+            self._look_at(self.pod_changed(pod))
+
+        await self._each(self._pods, read)
+        for uid in gone:
             self._look_at(self.desired.remove_pod(uid))
-        await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
 
     # -- events
 

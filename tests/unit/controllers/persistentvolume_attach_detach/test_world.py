@@ -75,6 +75,21 @@ async def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
     assert len(world.volumes) >= COUNT - 1
 
 
+async def test_pods_that_are_gone_or_made_again_are_forgotten_by_the_next_reading_of_all() -> None:
+    """Their deletions were not seen."""
+    caches = Caches(3)
+    world = caches.world()
+    await world.populate()
+    store = caches.informers.get(PODS).store
+    again: dict[str, Any] = {"metadata": {**meta("p1"), "uid": "again"}, "spec": {"nodeName": "n1"}}
+    again["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c1"}}]
+    assert world.desired.pods() == {"p0", "p1", "p2"}
+    store.pop("ns/p0")
+    caches.put(PODS, again)
+    await world.read_pods()
+    assert world.desired.pods() == {"again", "p2"}
+
+
 async def test_deleted_nodes_are_forgotten_when_nothing_is_attached_any_more() -> None:
     """As when a cluster shrinks, and its new nodes have other names."""
     caches = Caches(2)
