@@ -44,7 +44,7 @@ EACH = 1_000
 """Pods of a Deployment without a Service; one with a Service has its part of the pods."""
 START_S, IDLE_S, SETTLE_S = 900.0, 60.0, 15.0
 SAY_S = 10.0
-END_S = 0.1
+END_S, PAUSE_S = 0.1, 3.0
 SETTLED = 0.3
 """The part of a core that all take at most once they have settled."""
 LISTS = ("/api/v1/pods?limit=500", "/api/v1/nodes", "/apis/apps/v1/deployments", "/api/v1/namespaces/load/services")
@@ -125,7 +125,7 @@ class Asking:
             for path in LISTS:
                 async with self._listed.timed(path), self._session.get(path) as answer:
                     await answer.read()  # parsed by nobody, which would take longer than the answer
-            await asyncio.sleep(1)
+            await asyncio.sleep(PAUSE_S)
 
 
 @contextmanager
