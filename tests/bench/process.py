@@ -29,8 +29,11 @@ class Manager:
             started = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=env)
         self._process = psutil.Process(started.pid)
 
+    def signal(self, number: signal.Signals) -> None:
+        os.killpg(self._process.pid, number)
+
     def stop(self) -> None:
-        os.killpg(self._process.pid, signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         self._process.wait(30)
 
     def cpu_s(self) -> float:
