@@ -238,7 +238,6 @@ class Scheduler:
             return _Fail(info, f'running "{DEVICES}" filter plugin: {error}', None, None, reason="SchedulerError")
         if isinstance(found, Placement):
             self._start += found.seen
-            self._queue.remove(info.key)
             self._state.forget_nomination(info.key)
             self._state.place(info, found.node)
             self._promise(found)

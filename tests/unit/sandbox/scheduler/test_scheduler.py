@@ -3,6 +3,7 @@
 import pytest
 
 from kcm_cli.planning.actions import MERGE
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.world import NODES, PODS, World, resource
 
@@ -249,3 +250,10 @@ async def test_pods_are_not_retried_after_changes_that_cannot_help(world: World)
     await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "ssd"}}})
     await world.wait(1)
     assert await world.node_of("a") == "node-1"
+
+
+async def test_a_refused_binding_is_tried_less_and_less_often(world: World):
+    refused = world.server.api.faults.add(Fault("refuse", verbs=("create",), resources=("pods/binding",)))
+    await world.pod("a")
+    await world.wait(40)
+    assert len(refused.happened) == 7  # after 0, 1, 3, 7, 15, 25 and 35 s
