@@ -17,7 +17,16 @@ from kcm_cli.api.core import NODES, Condition, Node
 from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.component.logs import V1, V2
 from kcm_cli.controllers.node_lifecycle import plan
-from kcm_cli.controllers.node_lifecycle.plan import READY, Health, Moment, Periods, past_grace_period, update_health
+from kcm_cli.controllers.node_lifecycle.plan import (
+    NEVER,
+    READY,
+    Health,
+    Moment,
+    Periods,
+    Renewal,
+    past_grace_period,
+    update_health,
+)
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.durations import format_duration
@@ -176,6 +185,5 @@ class NodeHealth:
             return self._live
 
 
-def _renewed(lease: Lease | None) -> str:
-    """The renewTime of a Lease; "" if there is none."""
-    return (lease.spec.renew_time or "") if lease is not None else ""
+def _renewed(lease: Lease | None) -> Renewal:
+    return Renewal(lease.version, lease.spec.renew_time or "") if lease is not None else NEVER

@@ -189,15 +189,32 @@ def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: d
 # seconds: a wall clock that is set forward must not make all nodes unknown.
 
 
+class Renewal(msgspec.Struct, frozen=True):
+    """The version and the renewTime of a Lease, both empty without one."""
+
+    version: int = 0
+    time: str = ""
+
+    def follows(self, known: "Renewal") -> bool:
+        """Whether the node has renewed its Lease since the known renewal.
+
+        By the version, since a node's clock may be set back, or by the time, since versions may be those of a backup.
+        """
+        return bool(self.time) and self.time != known.time and (self.version > known.version or self.time > known.time)
+
+
+NEVER = Renewal()
+
+
 class Health(msgspec.Struct, frozen=True):
     """The recorded health of a node. upstream: nodeHealthData.
 
-    probe: the monotonic time of its last report. ready: its Ready condition then. renewed: the renewTime of its Lease.
+    probe: the monotonic time of its last report. ready: its Ready condition then. renewed: the last of its Lease.
     """
 
     probe: float
     ready: Condition | None
-    renewed: str = ""
+    renewed: Renewal = NEVER
 
 
 class Periods(msgspec.Struct, frozen=True):
@@ -214,19 +231,19 @@ class Moment(msgspec.Struct, frozen=True):
     monotonic: float
 
 
-def update_health(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
-    """The health after a check of the node and its Lease. ``renewed``: the Lease's renewTime, or ""."""
+def update_health(known: Health | None, node: Node, renewed: Renewal, at: Moment) -> Health:
+    """The health after a check of the node and its Lease."""
     now = at.monotonic
     ready = find(node.status.conditions, READY)
     if ready is None and (known is None or known.ready is None):
         health = known or Health(now - _age_s(node, at.wall), None)
     elif known is None or (known.ready is None) != (ready is None):
-        health = Health(now, ready, known.renewed if known is not None else "")
+        health = Health(now, ready, known.renewed if known is not None else NEVER)
     elif ready is not None and known.ready is not None and _beat(ready) != _beat(known.ready):
         health = replace(known, probe=now, ready=ready)
     else:
         health = replace(known, ready=ready)
-    if renewed and renewed > health.renewed:
+    if renewed.follows(health.renewed):
         health = replace(health, probe=now, renewed=renewed)
     return health
 

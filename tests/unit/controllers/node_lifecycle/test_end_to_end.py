@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.core import Node
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.logs import V2, fields_of
@@ -437,6 +438,7 @@ async def test_concurrent_changes_of_a_pod_are_not_overwritten(world: World):
 
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+NODE_LEASES = resource("leases", "coordination.k8s.io")
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -464,6 +466,28 @@ async def test_nodes_whose_renewals_the_cache_does_not_show_stay_ready(world: Wo
             await commands.fail(world.client, silent)
             await world.wait(130)
             assert written == {silent}
+
+
+@pytest.mark.parametrize("steps", [1, -1])
+async def test_a_node_whose_clock_was_set_back_stays_ready(world: World, steps):
+    """Its renewals are earlier than those before, whether its clock runs or is set back again and again."""
+    name, written = (await names(world))[0], list[str]()
+
+    def sees(request: Request) -> bool:
+        written.extend([request.path] * (request.method == "PUT" and request.path.endswith("/status")))
+        return False
+
+    async with running(world, Refusing(world.server.transport(), sees)):
+        await world.wait(20)
+        await commands.fail(world.client, name)
+        for step in range(12):
+            renewed = world.clock.now() - timedelta(hours=1) + steps * timedelta(seconds=step)
+            spec = {"renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.000000Z")}
+            await world.patch(NODE_LEASES, name, {"spec": spec}, LEASE_NAMESPACE)
+            await world.wait(10)
+        assert written == []
+        await world.wait(60)
+        assert len(written) == 1
 
 
 async def test_unknown_conditions_reported_by_a_node_are_kept(world: World):

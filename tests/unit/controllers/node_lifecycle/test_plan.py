@@ -11,9 +11,11 @@ from kcm_cli.api.core import NODES, Condition, Node, Taint
 from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.plan import (
+    NEVER,
     Health,
     Moment,
     Periods,
+    Renewal,
     ZoneState,
     past_grace_period,
     status,
@@ -241,6 +243,7 @@ def test_zone_state(ready: int, bad: int, none: int, expected: tuple[int, ZoneSt
 # -- health
 
 READY = Condition("Ready", "True", last_heartbeat_time=at(0))
+FIFTH, SIXTH = Renewal(5, "5"), Renewal(6, "6")
 AFTER, BEFORE = 1_000_000.0, 999_940.0
 """Monotonic seconds: now, and a while ago."""
 
@@ -248,22 +251,31 @@ AFTER, BEFORE = 1_000_000.0, 999_940.0
 @pytest.mark.parametrize(
     ("known", "shown", "renewed", "expected"),
     [
-        pytest.param(None, node(), "", Health(AFTER - 86400, None), id="new, never posted: since creation"),
-        pytest.param(None, node(("Ready", "True")), "", Health(AFTER, READY), id="new, posted: now"),
-        pytest.param(Health(BEFORE, None), node(), "", Health(BEFORE, None), id="still nothing"),
-        pytest.param(Health(BEFORE, None), node(("Ready", "True")), "", Health(AFTER, READY), id="posted first"),
-        pytest.param(Health(BEFORE, READY, "5"), node(), "", Health(AFTER, None, "5"), id="condition removed"),
-        pytest.param(Health(BEFORE, READY), node(("Ready", "True")), "", Health(BEFORE, READY), id="no new beat"),
+        pytest.param(None, node(), NEVER, Health(AFTER - 86400, None), id="new, never posted: since creation"),
+        pytest.param(None, node(("Ready", "True")), NEVER, Health(AFTER, READY), id="new, posted: now"),
+        pytest.param(Health(BEFORE, None), node(), NEVER, Health(BEFORE, None), id="still nothing"),
+        pytest.param(Health(BEFORE, None), node(("Ready", "True")), NEVER, Health(AFTER, READY), id="posted first"),
+        pytest.param(Health(BEFORE, READY, FIFTH), node(), NEVER, Health(AFTER, None, FIFTH), id="condition removed"),
+        pytest.param(Health(BEFORE, READY), node(("Ready", "True")), NEVER, Health(BEFORE, READY), id="no new beat"),
         pytest.param(Health(BEFORE, Condition("Ready", "True", last_heartbeat_time=at(-9))), node(("Ready", "True")),
-                     "", Health(AFTER, READY), id="a new beat"),
-        pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "6", Health(AFTER, READY, "6"), id="lease"),
-        pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "5", Health(BEFORE, READY, "5"),
+                     NEVER, Health(AFTER, READY), id="a new beat"),
+        pytest.param(Health(BEFORE, READY, FIFTH), node(("Ready", "True")), SIXTH, Health(AFTER, READY, SIXTH),
+                     id="lease"),
+        pytest.param(Health(BEFORE, READY, FIFTH), node(("Ready", "True")), FIFTH, Health(BEFORE, READY, FIFTH),
                      id="the same lease"),
-        pytest.param(Health(BEFORE, None), node(), "6", Health(AFTER, None, "6"),
+        pytest.param(Health(BEFORE, None), node(), SIXTH, Health(AFTER, None, SIXTH),
                      id="lease of a node that never posted"),
+        pytest.param(Health(BEFORE, READY, SIXTH), node(("Ready", "True")), Renewal(7, "5"),
+                     Health(AFTER, READY, Renewal(7, "5")), id="the node's clock was set back"),
+        pytest.param(Health(BEFORE, READY, SIXTH), node(("Ready", "True")), FIFTH, Health(BEFORE, READY, SIXTH),
+                     id="an older lease, of a cache that is behind"),
+        pytest.param(Health(BEFORE, READY, SIXTH), node(("Ready", "True")), Renewal(7, "6"),
+                     Health(BEFORE, READY, SIXTH), id="the lease has changed otherwise"),
+        pytest.param(Health(BEFORE, READY, SIXTH), node(("Ready", "True")), Renewal(2, "7"),
+                     Health(AFTER, READY, Renewal(2, "7")), id="the server was restored from a backup"),
     ],
 )  # fmt: skip
-def test_update_health(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
+def test_update_health(known: Health | None, shown: Node, renewed: Renewal, expected: Health) -> None:
     assert update_health(known, shown, renewed, Moment(NOW, AFTER)) == expected
 
 
