@@ -54,8 +54,10 @@ def same(role: ClusterRole, rules: list[Doc]) -> bool:
 
 
 def applied(role: ClusterRole, rules: list[Doc]) -> Doc:
-    """The document to apply. It owns the field rules only, and lacks it if there are no rules."""
-    named: Doc = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role.name}}
+    """The document to apply. It owns the field rules only, and lacks it if there are no rules. The uid prevents that a
+    role is created."""
+    metadata: Doc = {"name": role.name, "uid": role.uid}
+    named: Doc = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata}
     return {**named, "rules": rules} if rules else named
 
 

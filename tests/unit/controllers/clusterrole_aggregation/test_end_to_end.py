@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.rest.transport import Transport
+from kcm_cli.rest.transport import Request, Transport
 from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(nodes=0)
@@ -104,6 +105,22 @@ async def test_the_controller_owns_only_the_rules(world: World, story: Story):
         (own,) = [one for one in managers if one["manager"] == "clusterrole-aggregation-controller"]
         assert own["operation"] == "Apply"
         assert own["fieldsV1"] == {"f:rules": {}}
+
+
+async def test_a_role_that_was_deleted_meanwhile_is_not_created_again(world: World, story: Story):
+    deleted = list[str]()
+
+    async def before(request: Request) -> None:
+        if not deleted and request.method == "PATCH":
+            deleted.append(request.path)
+            await world.delete(ROLES, "all")
+
+    async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+        await story.part("a", "get")
+        await story.all()
+        await world.wait(2)
+        assert deleted
+        assert await world.is_deleted("all", ROLES)
 
 
 @pytest.mark.parametrize("seed", range(2))
