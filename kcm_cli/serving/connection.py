@@ -237,14 +237,18 @@ class HttpConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._upgrading = True
-            if rest := data[upgrade.args[0] :] + bytes(self._rest):
-                self._rest.clear()
-                self._duplex.feed(rest)
+            self._switch(data[upgrade.args[0] :])
         except httptools.HttpParserInvalidMethodError:
             self._unknown_method(data)
         except httptools.HttpParserError:
             self._bad_request()
+
+    def _switch(self, first: bytes) -> None:
+        """What follows the request is of another protocol."""
+        self._upgrading = True
+        if rest := first + bytes(self._rest):
+            self._rest.clear()
+            self._duplex.feed(rest)
 
     def _bad_request(self) -> None:
         if self._too_large:
@@ -271,9 +275,11 @@ class HttpConnection(asyncio.Protocol):
         if not space or self._busy:  # the data may begin with other requests
             self._bad_request()
             return
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser, known = httptools.HttpRequestParser(self), b"TRACE " + rest
         try:
-            self._parser.feed_data(b"TRACE " + rest)
+            self._parser.feed_data(known)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._switch(known[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._bad_request()
 

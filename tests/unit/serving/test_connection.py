@@ -265,6 +265,15 @@ async def test_an_unknown_method_is_not_allowed_on_any_path(client: Client) -> N
     assert (await client.json())["method"] == "TRACE"
 
 
+async def test_an_unknown_method_that_asks_for_an_upgrade_is_answered(client: Client) -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    client.send(b"FROB /x HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
+    assert (await client.json())["method"] == "TRACE"
+    assert await client.reader.read() == b""
+    assert failures == []
+
+
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01 hello\r\n\r\n", b"\x00\x01\x02\r\n\r\n"], ids=["words", "no word"])
 async def test_invalid_http_gets_400(sent: bytes, client: Client) -> None:
     client.send(sent)
