@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from kcm_cli.component.clock import Clock, LoopClock
@@ -58,6 +58,50 @@ class Refusing(Around):
             raise TransportError("the connection was lost")
         async with self._inner.stream(request) as stream:
             yield stream
+
+
+class Meanwhile(Around):
+    """Something happens once, before the first request is sent that has this method, end of its path, and text in its
+    body."""
+
+    def __init__(
+        self, inner: Transport, method: str, end: str, happens: Callable[[], Awaitable[object]], text: bytes = b""
+    ) -> None:
+        super().__init__(inner)
+        self._wanted = method, end, text
+        self._happens = happens
+        self.happened = False
+
+    async def send(self, request: Request) -> Response:
+        method, end, text = self._wanted
+        if not self.happened and request.method == method and request.path.endswith(end) and text in request.body:
+            self.happened = True
+            await self._happens()
+        return await self._inner.send(request)
+
+
+class Noting(Around):
+    """Keeps the requests that are sent, and those for watches."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.sent: list[Request] = []
+
+    def paths(self, *methods: str) -> list[str]:
+        """Of the requests with one of these methods."""
+        return [one.path for one in self.sent if one.method in methods]
+
+    def written(self) -> list[Request]:
+        """Those that change something, but for Events."""
+        return [one for one in self.sent if one.method != "GET" and "/events" not in one.path]
+
+    async def send(self, request: Request) -> Response:
+        self.sent.append(request)
+        return await self._inner.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        self.sent.append(request)
+        return self._inner.stream(request)
 
 
 class Rewriting(Around):

@@ -87,10 +87,10 @@ class World:
         conditions = (await self.status(name)).get("conditions", [])
         return next((c for c in conditions if c["type"] == type_), {})
 
-    async def is_deleted(self, name: str, kind: Resource[Any] = PODS) -> bool:
+    async def is_deleted(self, name: str, kind: Resource[Any] = PODS, namespace: str = "default") -> bool:
         """Whether an object does not exist, or no longer."""
         try:
-            await self.get(kind, name)
+            await self.get(kind, name, namespace)
         except NotFound:
             return True
         return False

@@ -18,9 +18,8 @@ from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
-from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Noting
 from tests.kit.world import World
 
 Doc = dict[str, Any]
@@ -84,23 +83,14 @@ def without(doc: Doc, path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("whole", [True, False], ids=["absent", "null"])
 async def test_objects_of_older_servers_are_not_changed(world: World, whole: bool) -> None:
     """The fields of LATER are absent, or null, as a server that knows them not, or an old client, leaves them."""
-    written: list[str] = []
-
-    async def note(request: Request) -> None:
-        if request.method != "GET" and "/events" not in request.path:
-            written.append(f"{request.method} {request.path} {bytes(request.body or b'')!r}")
-
-    def running(world: World) -> Any:
-        transport = Refusing(world.server.transport(), lambda request: False, note)
-        return controllers(world, *CONFIGS, names=NAMES, transport=transport)
-
-    async with running(world):
+    noting = Noting(world.server.transport())
+    async with controllers(world, *CONFIGS, names=NAMES, transport=noting):
         for kind, spec in MADE:
             head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": kind.kind.lower()}}
             await world.client.create(kind, "default", {**head, "spec": copy.deepcopy(spec)})
         await world.wait(60)
-    assert len(written) > 10
-    written.clear()
+    assert len(noting.written()) > 10
+    noting.sent.clear()
     for kind, paths in LATER.values():
         for stored in world.server.store.list(kind.gvr, "default"):
             doc = copy.deepcopy(stored.doc)
@@ -109,6 +99,6 @@ async def test_objects_of_older_servers_are_not_changed(world: World, whole: boo
                 if not whole and path[:-1] in ((), ("spec",), ("status",)):
                     doc.setdefault(path[0], {})[path[-1]] = None
             world.server.store.update(kind.gvr, "default", stored.name, doc)
-    async with running(world):
+    async with controllers(world, *CONFIGS, names=NAMES, transport=noting):
         await world.wait(300)
-    assert written == []
+    assert noting.written() == []

@@ -15,9 +15,8 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.machinery import codec
-from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Noting
 from tests.kit.world import World
 from tests.unit.planning.test_template_form import DEFAULTED, FULL, NUMBERS, SPELLINGS, edited, respelt
 
@@ -50,15 +49,10 @@ class Takeover:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.written: list[str] = []
+        self.noting = Noting(world.server.transport())
 
     def running(self) -> Any:
-        async def note(request: Request) -> None:
-            if request.method != "GET" and "/events" not in request.path:
-                self.written.append(f"{request.method} {request.path} {bytes(request.body or b'')!r}")
-
-        transport = Refusing(self.world.server.transport(), lambda request: False, note)
-        return controllers(self.world, *CONFIGS, names=NAMES, transport=transport)
+        return controllers(self.world, *CONFIGS, names=NAMES, transport=self.noting)
 
     async def settle(self) -> None:
         """Workloads as the manager before made them."""
@@ -67,7 +61,7 @@ class Takeover:
                 await self.world.client.create(kind, "default", document(kind, template()))
             await self.world.wait(60)
         assert len(await self.world.items(PODS)) == 5
-        self.written.clear()
+        self.noting.sent.clear()
 
     def rewrite(self, kind: Resource[Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Change all objects of a kind as no client may: in the store."""
@@ -109,7 +103,7 @@ async def test_equivalent_objects_of_a_settled_cluster_are_not_written(world: Wo
     story.rewrite(CONTROLLER_REVISIONS, respell_revisions([*some(SPELLINGS), *absent]))
     async with story.running():
         await world.wait(300)
-    assert story.written == []
+    assert story.noting.written() == []
 
 
 async def test_revisions_of_a_1_33_manager_match_the_template(world: World) -> None:
@@ -118,7 +112,7 @@ async def test_revisions_of_a_1_33_manager_match_the_template(world: World) -> N
     story.rewrite(CONTROLLER_REVISIONS, respell_revisions([(("metadata", "creationTimestamp"), None)]))
     async with story.running():
         await world.wait(300)
-    assert story.written == []
+    assert story.noting.written() == []
 
 
 async def test_duplicate_revisions_of_an_upgrade_are_not_merged(world: World) -> None:
@@ -134,4 +128,4 @@ async def test_duplicate_revisions_of_an_upgrade_are_not_merged(world: World) ->
         )
     async with story.running():
         await world.wait(300)
-    assert story.written == []
+    assert story.noting.written() == []

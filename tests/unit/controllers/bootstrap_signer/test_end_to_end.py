@@ -1,14 +1,15 @@
 """The controller in a whole sandbox, on virtual time: cluster-info is signed with the existing tokens."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Transport
 from tests.kit.bootstrap_tokens import token
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Meanwhile
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(nodes=0)
@@ -64,14 +65,8 @@ async def test_the_signature_of_a_deleted_token_is_removed(world: World):
 
 
 async def test_a_concurrent_change_is_not_lost(world: World):
-    changed = [False]
-
-    async def before(request: Request) -> None:
-        if request.method == "PUT" and not changed[0]:
-            changed[0] = True
-            await world.patch(CONFIG_MAPS, "cluster-info", {"data": {"other": "y"}}, "kube-public")
-
-    async with signing(world, Refusing(world.server.transport(), lambda request: False, before)):
+    changed = partial(world.patch, CONFIG_MAPS, "cluster-info", {"data": {"other": "y"}}, "kube-public")
+    async with signing(world, Meanwhile(world.server.transport(), "PUT", "/cluster-info", changed)):
         await world.create(CONFIG_MAPS, INFO, "kube-public")
         await world.create(SECRETS, token(), "kube-system")
         await world.wait(5)

@@ -19,7 +19,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Held, Refusing
+from tests.kit.faults import Held, Meanwhile, Refusing
 from tests.kit.world import World
 
 
@@ -180,18 +180,16 @@ async def test_a_revision_of_another_client_is_kept_until_the_next_sync(world: W
 
 async def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(world: World, story: Story, made):
     await story.taint(*await story.nodes())
-    gone = []
 
-    async def before(request: Request) -> None:
-        if not gone and request.method == "PUT" and request.path.endswith("/daemonsets/agent/status"):
-            gone.append(request.path)
-            await world.delete(DAEMON_SETS, "agent")
-            await world.wait(5)
+    async def delete() -> None:
+        await world.delete(DAEMON_SETS, "agent")
+        await world.wait(5)
 
-    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, before)):
+    transport = Meanwhile(world.server.transport(), "PUT", "/daemonsets/agent/status", delete)
+    async with story.running(transport=transport):
         await story.make()
         await world.wait(60)
-    assert gone
+    assert transport.happened
     assert not vars(made[0])["_reported"]
     assert not vars(vars(made[0])["_placements"])["_known"]
 

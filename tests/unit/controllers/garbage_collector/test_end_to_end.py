@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,11 +19,10 @@ from kcm_cli.controllers.garbage_collector import controller
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Around, Request, Response, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers, metric
-from tests.kit.faults import Held, Refusing, Rewriting
+from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting
 from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
 from tests.kit.world import World, resource, running_world
 
@@ -111,11 +111,7 @@ class Story:
         }
 
     async def is_deleted(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> bool:
-        try:
-            await self.world.get(kind, name)
-        except NotFound:
-            return True
-        return False
+        return await self.world.is_deleted(name, kind)
 
 
 @pytest.fixture
@@ -408,19 +404,13 @@ async def test_an_owner_whose_kind_is_in_lower_case_owns(story: Story):
 async def test_an_absent_owner_is_verified_again(story: Story, monkeypatch):
     """Children that stay name it in two ways; 1,024 denials take eleven days where the pause is not shortened."""
     monkeypatch.setattr(controller, "GUESS_MAXIMUM_S", controller.GUESS_S)
-    asked: list[str] = []
-
-    async def count(request: Request) -> None:
-        if request.method == "GET" and "/configmaps/no-" in request.path:
-            asked.append(request.path)
-
-    transport = Refusing(story.world.server.transport(), lambda request: False, count)
+    transport = Noting(story.world.server.transport())
     async with story.running(transport):
         owner = await story.make("owner")
         for name in ("a", "b"):
             await story.make(name, owner | {"name": f"no-{name}", "uid": "u"}, finalizers=("test/held",))
         await story.world.wait(30)
-        assert len(asked) > 1100
+        assert len([path for path in transport.paths("GET") if "/configmaps/no-" in path]) > 1100
 
 
 async def test_a_reference_to_an_unserved_kind_keeps_the_object(story: Story):
@@ -455,42 +445,28 @@ async def test_an_object_that_changes_before_its_deletion(story: Story, change, 
     other = await story.make("other")
     if "ownerReferences" in change:
         change["ownerReferences"] = [other]
-    deletions = []
-
-    async def before(request: Request) -> None:
-        if request.method == "DELETE" and not deletions:
-            await story.world.patch(CONFIG_MAPS, "child", {"metadata": change})
-        if request.method == "DELETE":
-            deletions.append(request.path)
-
-    transport = Refusing(story.world.server.transport(), lambda request: False, before)
+    changed = partial(story.world.patch, CONFIG_MAPS, "child", {"metadata": change})
+    transport = Meanwhile(story.world.server.transport(), "DELETE", "/child", changed)
     async with story.running(transport):
         await story.make("child", await story.make("root"))
         await story.world.wait(5)
         await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
         await story.world.wait(10)
-        assert deletions
+        assert transport.happened
         assert await story.is_deleted("child") is not left
 
 
 async def test_orphaning_just_before_the_deletion_is_honoured(story: Story):
     """Its finalizer is not in the cache yet: a deletion in the background would take it away."""
-    deletions = []
-
-    async def before(request: Request) -> None:
-        if request.method == "DELETE" and not deletions:
-            await story.world.delete(CONFIG_MAPS, "child", propagation="Orphan")
-        if request.method == "DELETE":
-            deletions.append(request.path)
-
-    transport = Refusing(story.world.server.transport(), lambda request: False, before)
+    orphaned = partial(story.world.delete, CONFIG_MAPS, "child", propagation="Orphan")
+    transport = Meanwhile(story.world.server.transport(), "DELETE", "/child", orphaned)
     async with story.running(transport):
         child = await story.make("child", await story.make("root"))
         await story.make("grandchild", child)
         await story.world.wait(5)
         await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
         await story.world.wait(30)
-        assert deletions
+        assert transport.happened
         assert await story.left() == {"grandchild": []}
 
 
@@ -888,16 +864,6 @@ async def test_an_owner_of_a_removed_kind_keeps_the_object_silently(story: Story
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget"}
 
 
-def asking(asked: list[str]) -> Callable[[Request], Awaitable[None]]:
-    """Note each discovery."""
-
-    async def before(request: Request) -> None:
-        if request.path == "/apis":
-            asked.append(request.path)
-
-    return before
-
-
 @pytest.mark.parametrize("deletion", ["after the next list", "before the kind is watched"])
 async def test_dependents_of_a_new_kind_are_collected_within_two_seconds(story: Story, deletion):
     async with story.running():
@@ -912,37 +878,37 @@ async def test_dependents_of_a_new_kind_are_collected_within_two_seconds(story: 
 
 
 async def test_definitions_that_are_created_together_cause_one_discovery(story: Story):
-    asked: list[str] = []
-    async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+    transport = Noting(story.world.server.transport())
+    async with story.running(transport):
         await story.world.wait(7)
-        before = len(asked)
+        before = transport.paths("GET").count("/apis")
         for number in range(20):
             await serve_widgets(story.world, plural=f"things{number}", wait_s=0.01)
         await story.world.wait(20)
-        assert len(asked) - before == 1
+        assert transport.paths("GET").count("/apis") - before == 1
 
 
 async def test_a_definition_that_is_never_served_costs_few_discoveries(story: Story):
-    asked: list[str] = []
-    async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+    transport = Noting(story.world.server.transport())
+    async with story.running(transport):
         await serve_widgets(story.world)
         await story.world.wait(35)
-        before = len(asked)
+        before = transport.paths("GET").count("/apis")
         await serve_widgets(story.world, plural="gadgets", kind="Widget")
         await story.world.wait(295)
-        assert len(asked) - before <= 5 + 10
+        assert transport.paths("GET").count("/apis") - before <= 5 + 10
 
 
 async def test_owners_of_an_unserved_kind_cost_no_discovery_until_it_is_served(story: Story):
-    asked: list[str] = []
-    async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+    transport = Noting(story.world.server.transport())
+    async with story.running(transport):
         await story.world.wait(20)
         for number in range(50):
             ref = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "x", "uid": f"uid{number}"}
             await story.make(f"child{number}", ref)
-        before = len(asked)
+        before = transport.paths("GET").count("/apis")
         await story.world.wait(180)
-        assert len(asked) - before <= 12
+        assert transport.paths("GET").count("/apis") - before <= 12
         assert len(await story.left()) == 50
         await serve_widgets(story.world, wait_s=2)
         assert await story.left() == {}
@@ -984,21 +950,18 @@ async def test_owners_of_a_kind_that_cannot_be_listed_are_read_once(story: Story
 
 async def test_lookups_of_one_owner_are_shared(story: Story):
     """And never with more requests than upstream, which gets each dependent and its owners."""
-    asked: list[str] = []
-
-    async def before(request: Request) -> None:
-        if request.method in ("GET", "DELETE") and "/configmaps/" in request.path:
-            asked.append(f"{request.method} {request.path.rpartition('/')[2].rstrip('0123456789')}")
-
-    async with story.running(Refusing(story.world.server.transport(), lambda request: False, before)):
+    transport = Noting(story.world.server.transport())
+    async with story.running(transport):
         root = await story.make("root")
         for number in range(60):
             await story.make(f"child{number}", blocking(root))
         await story.world.wait(10)
-        asked.clear()
+        transport.sent.clear()
         await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
         await story.world.wait(60)
         assert await story.left() == {}
+        of_objects = [one for one in transport.sent if "/configmaps/" in one.path]
+        asked = [f"{one.method} {one.path.rpartition('/')[2].rstrip('0123456789')}" for one in of_objects]
         assert asked.count("DELETE child") == 60
         assert asked.count("GET child") == 0
         assert asked.count("GET root") <= 61

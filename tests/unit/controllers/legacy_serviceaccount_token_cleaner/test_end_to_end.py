@@ -1,14 +1,15 @@
 """The controller in a whole sandbox, on virtual time: unused tokens are marked, and deleted a period later."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Transport
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Meanwhile, Refusing
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(alone=True)
@@ -97,12 +98,8 @@ async def test_a_token_that_a_pod_names_is_kept_until_the_pod_is_deleted(world: 
 
 async def test_a_token_used_just_before_its_deletion_is_kept(world: World):
     await token(world, **{INVALID: "2025-01-01"})
-
-    async def before(request: Request) -> None:
-        if request.method == "DELETE":
-            await world.patch(SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
-
-    async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
+    used = partial(world.patch, SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
+    async with cleaning(world, Meanwhile(world.server.transport(), "DELETE", "/secrets/token", used)):
         await world.wait()
         assert (await labels(world))[USED] == "2026-01-01"
 

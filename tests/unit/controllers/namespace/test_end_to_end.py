@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from kcm_cli.controllers.namespace.config import NamespaceConfig
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Noting, Refusing, Rewriting, refusal
 from tests.kit.world import PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
@@ -54,11 +53,7 @@ class Story:
         return [item["metadata"]["name"] for item in items]
 
     async def is_deleted(self) -> bool:
-        try:
-            await self.world.get(NAMESPACES, "doomed")
-        except NotFound:
-            return True
-        return False
+        return await self.world.is_deleted("doomed", NAMESPACES)
 
     async def wrong(self) -> dict[str, str]:
         """Messages of the conditions that are true."""
@@ -159,17 +154,13 @@ async def test_pods_are_not_deleted_first_without_the_gate(world: World, story: 
 
 async def test_one_pass_sends_each_request_once(world: World, story: Story):
     """Pods are listed to estimate their time. All deletions are in the background, all other lists of metadata only."""
-    sent: list[Request] = []
-
-    async def keep(request: Request) -> None:
-        if "/namespaces/doomed/" in request.path:
-            sent.append(request)
-
     await story.make()
     await story.doom()
-    async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+    noting = Noting(world.server.transport())
+    async with story.running(noting):
         await world.wait(10)
         assert await story.is_deleted()
+    sent = [request for request in noting.sent if "/namespaces/doomed/" in request.path]
     kinds = {request.path for request in sent if request.path.count("/doomed/") and request.method == "DELETE"}
     assert {path.rpartition("/")[2] for path in kinds} > {"pods", "configmaps", "secrets", "leases"}
     deleted = [request for request in sent if request.method == "DELETE"]
@@ -181,8 +172,6 @@ async def test_one_pass_sends_each_request_once(world: World, story: Story):
 
 
 async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: World, story: Story):
-    phases: list[str] = []
-
     def edit(request: Request, response: Response) -> Response:
         if request.method != "GET" or request.path != "/api/v1/namespaces/doomed":
             return response
@@ -190,34 +179,26 @@ async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: Worl
         doc["status"]["phase"] = "Active"
         return Response(200, response.headers, json.dumps(doc).encode())
 
-    async def keep(request: Request) -> None:
-        if request.path == "/api/v1/namespaces/doomed/status":
-            phases.append(json.loads(request.body)["status"]["phase"])
-
-    kept = Refusing(world.server.transport(), lambda request: False, keep)
-    async with story.running(Rewriting(kept, edit)):
+    noting = Noting(world.server.transport())
+    async with story.running(Rewriting(noting, edit)):
         await story.make()
         await story.doom()
         await world.wait(30)
         assert await story.is_deleted()
-    assert phases[0] == "Terminating"
+    first = next(one for one in noting.sent if one.path == "/api/v1/namespaces/doomed/status")
+    assert json.loads(first.body)["status"]["phase"] == "Terminating"
 
 
 async def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(world: World, story: Story):
     """Other clients may have created objects in it before all API servers noticed its deletion."""
-    read: list[float] = []
-
-    async def keep(request: Request) -> None:
-        if request.method == "GET" and request.path == "/api/v1/namespaces/doomed":
-            read.append(world.clock.monotonic())
-
     await story.make(finalizers=["example.com/wait"])
     await story.doom()
-    async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+    noting = Noting(world.server.transport())
+    async with story.running(noting):
         await world.wait(100)
-        before = len(read)
+        noting.sent.clear()
         await world.wait(300)
-        assert len(read) == before + 1
+        assert noting.paths("GET").count("/api/v1/namespaces/doomed") == 1
 
 
 async def test_remaining_content_is_a_condition(world: World, story: Story):

@@ -28,7 +28,7 @@ from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import controllers, metric
-from tests.kit.faults import Held, Refusing, Rewriting, refusal
+from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World, resource, running_world
 
 pytestmark = pytest.mark.cluster(heartbeat_s=10.0)
@@ -90,20 +90,18 @@ async def test_unchanged_nodes_are_looked_at_in_turns_of_the_loop(world: World, 
 
 async def test_a_zone_can_be_added_while_a_node_is_tainted(world: World):
     name = (await names(world))[0]
-    came = []
 
-    async def before(request: Request) -> None:
-        if not came and request.method == "PATCH" and b"NoExecute" in request.body:
-            came.append(request.path)
-            labels = {"topology.kubernetes.io/zone": "new"}
-            await world.create(NODES, {"metadata": {"name": "late", "labels": labels}})
-            await world.wait(30)
+    async def add() -> None:
+        labels = {"topology.kubernetes.io/zone": "new"}
+        await world.create(NODES, {"metadata": {"name": "late", "labels": labels}})
+        await world.wait(30)
 
-    async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+    transport = Meanwhile(world.server.transport(), "PATCH", f"/nodes/{name}", add, b"NoExecute")
+    async with running(world, transport):
         await world.wait(10)
         await commands.fail(world.client, name)
         await world.wait(120)
-        assert came
+        assert transport.happened
         assert (UNREACHABLE, "NoExecute") in await taints(world, name)
 
 
@@ -134,17 +132,12 @@ async def test_setting_the_wall_clock_makes_no_node_unknown(world: World, monkey
     set_by = [timedelta()]
     now = LoopClock.now
     monkeypatch.setattr(LoopClock, "now", lambda self: now(self) + set_by[0])
-    said: list[bytes] = []
-
-    async def before(request: Request) -> None:
-        if request.method != "GET" and b"Unknown" in request.body:
-            said.append(request.body)
-
-    async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+    transport = Noting(world.server.transport())
+    async with running(world, transport):
         await world.wait(33)
         set_by[0] = timedelta(hours=hours)
         await world.wait(20)
-        assert said == []
+        assert not [one.body for one in transport.sent if one.method != "GET" and b"Unknown" in one.body]
 
 
 async def tainted(world: World) -> list[str]:
@@ -661,20 +654,16 @@ async def happen(world: World, rng: random.Random, name: str) -> None:
 
 async def written(certificates: Certificates, seed: int) -> list[tuple[str, str, Any]]:
     """What the controller writes to nodes during a random life of them, without times."""
-    found: list[tuple[str, str, Any]] = []
-
-    async def before(request: Request) -> None:
-        if request.method != "GET" and "/nodes/" in request.path:
-            found.append((request.method, request.path, timeless(json.loads(request.body))))
-
     async with running_world(certificates, heartbeat_s=10.0) as world:
         rng, known = random.Random(seed), await names(world)
-        async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+        transport = Noting(world.server.transport())
+        async with running(world, transport):
             await world.wait(20)
             for _ in range(25):
                 await happen(world, rng, rng.choice(known))
                 await world.wait(rng.choice([1, 7, 30]))
-    return found
+    writes = [one for one in transport.sent if one.method != "GET" and "/nodes/" in one.path]
+    return [(one.method, one.path, timeless(json.loads(one.body))) for one in writes]
 
 
 @pytest.mark.parametrize("seed", range(6))

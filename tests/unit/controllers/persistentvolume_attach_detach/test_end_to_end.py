@@ -2,6 +2,8 @@
 
 import json
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -44,6 +46,16 @@ async def start(world: World, name: str, spec: dict) -> None:
     await world.pod(name, spec, start_delay="1500ms")
 
 
+@asynccontextmanager
+async def attached(world: World, config: AttachDetachConfig = CONFIG, **more) -> AsyncIterator[None]:
+    """The controller runs, and has attached the volume of the claim ``a`` for the pod ``p``."""
+    await bound(world, "a")
+    async with running(world, config, **more):
+        await start(world, "p", using("a"))
+        await world.wait(3)
+        yield
+
+
 async def fail(world: World, node: str) -> None:
     """Stop a node's kubelet and let its Node say so, as the node lifecycle controller does."""
     await commands.fail(world.client, node)
@@ -52,10 +64,7 @@ async def fail(world: World, node: str) -> None:
 
 
 async def test_a_volume_is_attached_and_detached_with_its_pod(world: World):
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         made = await world.get(ATTACHMENTS, attachment("a"))
         source = {"persistentVolumeName": "v-a"}
         assert made["spec"] == {"attacher": DRIVER, "nodeName": "node-1", "source": source}
@@ -121,10 +130,7 @@ async def test_pods_of_one_volume_all_get_the_events(world: World):
 
 async def test_volumes_missing_in_the_node_status_are_written_again(world: World):
     """As after a start with a stale cache, which differs from the node's status."""
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         await world.client.patch(NODES, "", "node-1", {"status": {"volumesAttached": None}}, subresource="status")
         assert await reported(world) == []
         await world.wait(3)
@@ -213,10 +219,7 @@ async def test_nodes_without_controller_managed_attach_are_skipped(world: World)
 
 
 async def test_a_single_node_volume_waits_until_it_is_detached(world: World):
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         await start(world, "q", using("a", "node-2"))
         await world.wait(30)
         text = 'Multi-Attach error for volume "v-a" Volume is already used by pod(s) p'
@@ -252,11 +255,8 @@ async def test_a_shared_volume_is_attached_to_several_nodes(world: World):
 
 
 async def test_a_volume_of_a_dead_node_is_detached_after_six_minutes(world: World):
-    await bound(world, "a")
     metrics = Registry()
-    async with running(world, metrics=metrics):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world, metrics=metrics):
         await fail(world, "node-1")
         await world.client.delete(PODS, "default", "p", grace_s=0)
         await world.wait(350)
@@ -268,10 +268,7 @@ async def test_a_volume_of_a_dead_node_is_detached_after_six_minutes(world: Worl
 
 
 async def test_force_detach_can_be_disabled(world: World):
-    await bound(world, "a")
-    async with running(world, AttachDetachConfig(disable_force_detach_on_timeout=True)):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world, AttachDetachConfig(disable_force_detach_on_timeout=True)):
         await fail(world, "node-1")
         await world.client.delete(PODS, "default", "p", grace_s=0)
         await world.wait(1000)
@@ -284,11 +281,8 @@ async def test_force_detach_can_be_disabled(world: World):
 
 async def test_a_node_that_is_back_in_service_is_not_force_detached(world: World):
     """The cache still shows the taint. Once the node has unmounted the volume, it is detached all the same."""
-    await bound(world, "a")
     held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False), Registry()
-    async with running(world, transport=held, metrics=metrics):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world, transport=held, metrics=metrics):
         await fail(world, "node-1")
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}
         await world.patch(NODES, "node-1", {"spec": {"taints": [taint]}})
@@ -326,10 +320,7 @@ async def test_a_node_that_is_ready_again_is_not_force_detached(world: World):
 
 
 async def test_a_ready_node_is_not_force_detached(world: World):
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         await fail(world, "node-1")
         ready = {"type": "Ready", "status": "True"}
         await world.client.patch(NODES, "", "node-1", {"status": {"conditions": [ready]}}, subresource="status")
@@ -342,10 +333,7 @@ async def test_a_ready_node_is_not_force_detached(world: World):
 
 
 async def test_a_recreated_node_gets_its_volumes_attached_status(world: World):
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         node = await world.get(NODES, "node-1")
         await world.delete(NODES, "node-1")
         for field in ("uid", "resourceVersion"):
@@ -434,10 +422,7 @@ async def test_an_unneeded_attachment_is_deleted_also_without_a_node(world: Worl
 
 
 async def test_an_attachment_deleted_by_another_client_is_recreated(world: World):
-    await bound(world, "a")
-    async with running(world):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world):
         await world.delete(ATTACHMENTS, attachment("a"))
         await world.wait(3)
         assert await world.is_deleted(attachment("a"), ATTACHMENTS)
@@ -447,10 +432,7 @@ async def test_an_attachment_deleted_by_another_client_is_recreated(world: World
 
 
 async def test_deleted_attachments_are_not_looked_for_if_disabled(world: World):
-    await bound(world, "a")
-    async with running(world, AttachDetachConfig(disable_reconciler_sync=True)):
-        await start(world, "p", using("a"))
-        await world.wait(3)
+    async with attached(world, AttachDetachConfig(disable_reconciler_sync=True)):
         await world.delete(ATTACHMENTS, attachment("a"))
         await world.wait(300)
         assert await world.is_deleted(attachment("a"), ATTACHMENTS)

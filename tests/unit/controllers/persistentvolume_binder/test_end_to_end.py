@@ -9,7 +9,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Held, Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
@@ -42,17 +42,16 @@ async def settled(world: World, volume: str = "v", claim: str = "c") -> None:
 
 async def test_a_claim_is_bound_in_four_writes(world: World):
     await make_volume(world, "v", "5Gi")
-    counting = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
-    seen: list[Request] = []
-    async with controllers(world, CONFIG, names=[NAME], transport=counting):
+    noting = Noting(world.server.transport())
+    async with controllers(world, CONFIG, names=[NAME], transport=noting):
         await world.wait(5)
         assert await phase(world, VOLUMES, "v") == "Available"
-        seen.clear()
+        noting.sent.clear()
         await make_claim(world, "c")
         await world.wait(60)
         await settled(world)
         assert (await world.get(CLAIMS, "c"))["metadata"]["annotations"] == BOTH
-    assert [request.path.rpartition("/")[2] for request in seen if writes_of(request)] == [
+    assert [request.path.rpartition("/")[2] for request in noting.sent if writes_of(request)] == [
         "v",
         "status",
         "c",
@@ -112,16 +111,15 @@ async def test_two_managers_do_not_undo_each_other(world: World):
 
 async def test_a_late_watch_causes_no_write(world: World):
     await make_volume(world, "v")
-    seen: list[Request] = []
-    inner = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
-    held = Held(inner, world.clock, "/api/v1/persistentvolumes", since=writes_of)
+    noting = Noting(world.server.transport())
+    held = Held(noting, world.clock, "/api/v1/persistentvolumes", since=writes_of)
     async with controllers(world, CONFIG, names=[NAME], transport=held):
         await make_claim(world, "c")
         await world.wait(60)
         await settled(world)
         held.release()
         await world.wait(30)
-    assert len([request for request in seen if writes_of(request)]) == 5
+    assert len([request for request in noting.sent if writes_of(request)]) == 5
 
 
 async def test_a_reserved_volume_is_kept_and_a_named_one_is_bound(world: World):

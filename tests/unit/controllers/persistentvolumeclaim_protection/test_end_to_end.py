@@ -1,10 +1,12 @@
 """The controller in a whole sandbox, on virtual time."""
 
+from functools import partial
+
 import pytest
 
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
-from tests.kit.faults import Held, Refusing
+from tests.kit.faults import Held, Meanwhile, Noting
 from tests.kit.world import PODS, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
@@ -48,19 +50,13 @@ async def test_lookups_of_claims_deleted_together_are_shared(world: World):
     names = [f"c{number}" for number in range(20)]
     for name in names:
         await make(world, name)
-    lists = []
-
-    def note(request: Request) -> bool:
-        if request.method == "GET" and request.path == "/api/v1/namespaces/default/pods":
-            lists.append(request)
-        return False
-
     for name in names:
         await world.delete(CLAIMS, name)
-    async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), note)):
+    transport = Noting(world.server.transport())
+    async with controllers(world, names=[NAME], transport=transport):
         await world.wait(5)
         assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
-        assert len(lists) == 1
+        assert transport.paths("GET").count("/api/v1/namespaces/default/pods") == 1
 
 
 def lists_pods(request: Request) -> bool:
@@ -82,14 +78,7 @@ async def test_a_shared_lookup_frees_no_claim_that_a_pod_uses(world: World, name
     await make(world, "used", namespace)
     await world.client.delete(CLAIMS, namespace, "used")
     await world.delete(CLAIMS, "a")
-    asked: list[Request] = []
-
-    async def before(request: Request) -> None:
-        if lists_pods(request) and not asked:
-            asked.append(request)
-            await use(world, "used", namespace)
-
-    answers = Refusing(world.server.transport(), lambda request: False, before)
+    answers = Meanwhile(world.server.transport(), "GET", "/default/pods", partial(use, world, "used", namespace))
     held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
     async with controllers(world, names=[NAME], transport=held):
         await world.wait(5)
@@ -103,20 +92,17 @@ async def test_a_lookup_older_than_a_claim_does_not_count(world: World):
     for name in ("a", "used"):
         await make(world, name)
     await world.delete(CLAIMS, "a")
-    freed: list[Request] = []
 
-    async def before(request: Request) -> None:
-        if request.method == "PUT" and request.path.endswith("/a") and not freed:
-            freed.append(request)
-            await use(world, "used")
-            await world.delete(CLAIMS, "used")
-            await world.wait(0.1)
+    async def replace() -> None:
+        await use(world, "used")
+        await world.delete(CLAIMS, "used")
+        await world.wait(0.1)
 
-    answers = Refusing(world.server.transport(), lambda request: False, before)
+    answers = Meanwhile(world.server.transport(), "PUT", "/a", replace)
     held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
     async with controllers(world, names=[NAME], transport=held):
         await world.wait(5)
-        assert freed
+        assert answers.happened
         assert await world.is_deleted("a", CLAIMS)
         assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
         held.release()

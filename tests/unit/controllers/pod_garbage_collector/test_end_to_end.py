@@ -18,7 +18,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Around, Held, Refusing, Rewriting, refusal
+from tests.kit.faults import Around, Held, Meanwhile, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
@@ -179,17 +179,15 @@ async def test_a_pod_that_replaces_a_finished_one_is_kept(world: World):
         await world.pod(name, {"restartPolicy": "Never"}, run_time="1s")
         await world.wait(2)
     await world.wait(20)
-    replaced = []
 
-    async def replace(request: Request) -> None:
-        if request.method == "DELETE" and not replaced:
-            replaced.append(request)
-            await world.delete(PODS, "p", grace_s=0)
-            await world.pod("p")
+    async def replace() -> None:
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p")
 
-    async with running(world, Refusing(world.server.transport(), lambda request: False, replace), threshold=1):
+    transport = Meanwhile(world.server.transport(), "DELETE", "/pods/p", replace)
+    async with running(world, transport, threshold=1):
         await world.wait(60)
-    assert replaced
+    assert transport.happened
     assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
 
 

@@ -19,7 +19,7 @@ from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.bench import quota_steps
 from tests.kit.controlling import Faulty, adds, controllers
-from tests.kit.faults import Held, Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
 from tests.kit.world import PODS, World, resource
 
@@ -96,26 +96,24 @@ async def test_custom_resources_whose_version_is_no_longer_served_are_counted_in
 
 
 async def test_an_unserved_kind_is_not_discovered_at_every_change(world: World, story: Story):
-    asked: list[str] = []
+    transport = Noting(world.server.transport())
 
-    def watch(request: Request) -> bool:
-        if request.path in ("/api", "/apis"):
-            asked.append(request.path)
-        return False
+    def discoveries() -> int:
+        return len([one for one in transport.sent if one.path in ("/api", "/apis")])
 
-    async with story.running(Refusing(world.server.transport(), watch)):
+    async with story.running(transport):
         await story.quota(
             {"pods": "9", "count/nothing.example.com": "3", "requests.deviceclass.resource.k8s.io/x": "1"}
         )
         await world.wait(10)
-        before = len(asked)
+        before = discoveries()
         for number in range(20):
             await story.pod(f"p{number % 5}")
             await world.wait(1)
             await world.delete(PODS, f"p{number % 5}", grace_s=0)
             await world.wait(2)
         assert (await story.used())["pods"] == "0"
-        assert len(asked) - before <= 2 * 2 * 3  # two documents, two looks for a kind, three half minutes
+        assert discoveries() - before <= 2 * 2 * 3  # two documents, two looks for a kind, three half minutes
 
 
 async def test_pods_that_cannot_be_decoded_are_still_charged(world: World):
@@ -481,13 +479,12 @@ async def test_without_the_gate_claims_are_charged_by_class_only(world: World, s
 
 
 async def test_events_are_not_watched(world: World, story: Story):
-    asked: list[str] = []
-    transport = Refusing(world.server.transport(), lambda request: bool(asked.append(request.path)))
+    transport = Noting(world.server.transport())
     async with story.running(transport):
         await story.quota({"pods": "3", "count/events": "3", "count/events.events.k8s.io": "3"})
         await world.wait(5)
         assert await story.used() == {"pods": "0"}
-        assert not [path for path in asked if path.endswith("/events")]
+        assert not [one.path for one in transport.sent if one.path.endswith("/events")]
 
 
 async def test_only_affected_quotas_are_recounted(world: World):
@@ -513,25 +510,19 @@ async def test_only_affected_quotas_are_recounted(world: World):
 
 
 async def test_frequent_releases_of_a_quota_are_batched(world: World, story: Story):
-    writes: list[str] = []
-
-    def noted(request: Request) -> bool:
-        if request.method == "PUT":
-            writes.append(request.path)
-        return False
-
-    async with story.running(Refusing(world.server.transport(), noted)):
+    transport = Noting(world.server.transport())
+    async with story.running(transport):
         for number in range(30):
             await world.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
         await story.quota({"configmaps": "90"})
         await world.wait(5)
-        assert len(writes) == 1
+        assert len(transport.paths("PUT")) == 1
         for number in range(20):
             await world.delete(CONFIG_MAPS, f"c{number}")
             await world.wait(0.05)
         await world.wait(2)
         assert await story.used() == {"configmaps": "10"}
-        assert 2 <= len(writes) <= 5
+        assert 2 <= len(transport.paths("PUT")) <= 5
 
 
 async def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(world: World, story: Story):
@@ -550,7 +541,7 @@ async def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(world: Wo
 async def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(world: World, monkeypatch):
     """The totals of a namespace are dropped with its last quota: a sync of the former one must not use them."""
     story, measure = Story(world), Monitors.measure
-    recreated, written = [0], list[dict[str, str]]()
+    recreated, noting = [0], Noting(world.server.transport())
 
     async def slowly(monitors: Monitors, kinds: Any, namespace: str) -> None:
         await measure(monitors, kinds, namespace)
@@ -560,16 +551,13 @@ async def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(wor
             await story.quota({"pods": "9"})
             await world.wait(0.5)
 
-    async def seen(request: Request) -> None:
-        if request.method == "PUT":
-            written.append(json.loads(request.body)["status"]["used"])
-
     monkeypatch.setattr(Monitors, "measure", slowly)
-    async with story.running(Refusing(world.server.transport(), lambda request: False, seen)):
+    async with story.running(noting):
         for number in range(3):
             await story.pod(f"p{number}")
         await story.quota({"pods": "9"})
         await world.wait(5)
+        written = [json.loads(one.body)["status"]["used"] for one in noting.sent if one.method == "PUT"]
         assert (recreated, written) == ([1], [{"pods": "3"}])
 
 

@@ -12,7 +12,7 @@ from kcm_cli.machinery.addresses import Address
 from kcm_cli.rest.errors import Invalid
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Held, Refusing, Rewriting
+from tests.kit.faults import Held, Noting, Refusing, Rewriting
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(nodes=0)
@@ -176,17 +176,11 @@ async def test_a_failed_write_of_the_status_is_reported(world: World):
 
 
 async def test_a_status_is_written_once_with_a_stale_cache(world: World):
-    sent: list[str] = []
-
-    async def note(request: Request) -> None:
-        if request.method == "PATCH":
-            sent.append(request.path.rpartition("servicecidrs/")[2])
-
     def sets_status(request: Request) -> bool:
         return request.path.endswith("/more/status")
 
-    inner = Refusing(world.server.transport(), lambda request: False, note)
-    held = Held(inner, world.clock, "/apis/networking.k8s.io/v1/servicecidrs", sets_status)
+    noting = Noting(world.server.transport())
+    held = Held(noting, world.clock, "/apis/networking.k8s.io/v1/servicecidrs", sets_status)
     async with running(world, held):
         await world.wait()
         await add(world)
@@ -195,6 +189,7 @@ async def test_a_status_is_written_once_with_a_stale_cache(world: World):
         await world.wait(5)
         held.release()
         await world.wait(5)
+    sent = [path.rpartition("servicecidrs/")[2] for path in noting.paths("PATCH")]
     assert [one for one in sent if one.startswith("more")] == ["more", "more/status"]
 
 

@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
@@ -21,11 +20,7 @@ def running(world: World, transport: Transport | None = None):
 
 
 async def has(world: World, namespace: str, name: str = "default") -> bool:
-    try:
-        await world.get(ACCOUNTS, name, namespace)
-    except NotFound:
-        return False
-    return True
+    return not await world.is_deleted(name, ACCOUNTS, namespace)
 
 
 async def test_a_new_namespace_gets_its_account_which_is_recreated(world: World):

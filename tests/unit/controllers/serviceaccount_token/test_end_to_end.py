@@ -9,7 +9,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing
@@ -56,11 +55,7 @@ class Story:
         return {key: base64.b64decode(value).decode() for key, value in found.get("data", {}).items()}
 
     async def is_deleted(self, name: str = "token") -> bool:
-        try:
-            await self.world.get(SECRETS, name)
-        except NotFound:
-            return True
-        return False
+        return await self.world.is_deleted(name, SECRETS)
 
 
 async def test_a_token_is_generated(world: World, config):

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import Around, Request, Response
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World, resource
 
 
@@ -261,19 +261,17 @@ async def test_a_pod_that_replaces_an_evicted_one_is_kept(world: World):
     """It is created between the read and the deletion. The deletion has the uid of the first one."""
     await world.pod("p", {"terminationGracePeriodSeconds": 1})
     await world.wait(10)
-    node, deletions = await world.node_of("p"), []
+    node, noting = await world.node_of("p"), Noting(world.server.transport())
 
-    async def replace(request: Request) -> None:
-        if request.method == "DELETE":
-            deletions.append(request)
-            await world.delete(PODS, "p", grace_s=0)
-            await world.pod("p", {"nodeName": node, "tolerations": [{"operator": "Exists"}]})
+    async def replace() -> None:
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p", {"nodeName": node, "tolerations": [{"operator": "Exists"}]})
 
-    transport = Refusing(world.server.transport(), lambda request: False, replace)
+    transport = Meanwhile(noting, "DELETE", "/pods/p", replace)
     async with controllers(world, names=["taint-eviction-controller"], transport=transport):
         await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
         await world.wait(20)
-    assert len(deletions) == 1
+    assert len(noting.paths("DELETE")) == 1
     assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
     assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
 

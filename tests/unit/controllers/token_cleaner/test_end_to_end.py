@@ -1,14 +1,15 @@
 """The controller in a whole sandbox, on virtual time: expired bootstrap tokens are deleted."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Transport
 from tests.kit.bootstrap_tokens import token
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Meanwhile
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(nodes=0)
@@ -44,14 +45,12 @@ async def test_expired_tokens_are_deleted(world: World):
 
 async def test_a_prolonged_token_is_kept(world: World):
     later = token(expiration="2026-01-02T00:00:00Z")["data"]
-
-    async def before(request: Request) -> None:
-        if request.method == "DELETE":
-            await world.patch(SECRETS, "bootstrap-token-abcdef", {"data": later}, SYSTEM)
-
-    async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
+    prolonged = partial(world.patch, SECRETS, "bootstrap-token-abcdef", {"data": later}, SYSTEM)
+    transport = Meanwhile(world.server.transport(), "DELETE", "/bootstrap-token-abcdef", prolonged)
+    async with cleaning(world, transport):
         await world.create(SECRETS, token(expiration="2026-01-01T00:05:00Z"), SYSTEM)
         await world.wait(600)
+        assert transport.happened
         assert await left(world) == ["abcdef"]
 
 

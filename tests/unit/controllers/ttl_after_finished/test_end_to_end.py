@@ -1,6 +1,7 @@
 """The controller in a whole sandbox, on virtual time. Jobs are finished by their status alone."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Transport
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Refusing
+from tests.kit.faults import Meanwhile, Refusing
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(nodes=0)
@@ -94,21 +95,19 @@ async def test_the_delay_of_a_deletion_is_measured(world: World):
     assert 60 <= metric(metrics, f"{name}_sum") <= 120
 
 
-async def test_a_job_that_replaces_an_expired_one_is_kept(world: World):
+async def test_a_job_that_replaces_an_expired_one_is_kept(world: World, story: Story):
     """It is created between the read and the deletion, which has the uid of the first one."""
-    story, replaced = Story(world), list[Request]()
 
-    async def replace(request: Request) -> None:
-        if request.method == "DELETE" and not replaced:
-            replaced.append(request)
-            await world.delete(JOBS, "j", propagation="Background")
-            await story.job("j", 30)
+    async def replace() -> None:
+        await world.delete(JOBS, "j", propagation="Background")
+        await story.job("j", 30)
 
-    async with story.running(Refusing(world.server.transport(), lambda request: False, replace)):
+    transport = Meanwhile(world.server.transport(), "DELETE", "/jobs/j", replace)
+    async with story.running(transport):
         await story.job("j", 30)
         await story.end("j")
         await world.wait(90)
-        assert replaced
+        assert transport.happened
         assert not await story.is_deleted("j")
 
 
@@ -140,34 +139,24 @@ async def test_a_changed_ttl_counts(world: World, story: Story):
 )
 async def test_a_ttl_changed_just_before_the_deletion_counts(world: World, story: Story, change, gone):
     """The Job is read afresh before it is deleted."""
-    asked = []
-
-    async def before(request: Request) -> None:
-        if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
-            asked.append(request.path)
-            await world.patch(JOBS, "j", {"spec": change})
-
-    async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+    changed = partial(world.patch, JOBS, "j", {"spec": change})
+    transport = Meanwhile(world.server.transport(), "GET", "/jobs/j", changed)
+    async with story.running(transport):
         await story.job("j")
         await story.end("j")
         await world.wait(100)
-        assert asked
+        assert transport.happened
         assert await story.is_deleted("j") is gone
 
 
 async def test_a_job_deleted_by_another_client(world: World, story: Story):
-    asked = []
-
-    async def before(request: Request) -> None:
-        if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
-            asked.append(request.path)
-            await world.delete(JOBS, "j", propagation="Background")
-
-    async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+    deleted = partial(world.delete, JOBS, "j", propagation="Background")
+    transport = Meanwhile(world.server.transport(), "GET", "/jobs/j", deleted)
+    async with story.running(transport):
         await story.job("j")
         await story.end("j")
         await world.wait(100)
-        assert asked
+        assert transport.happened
         assert await story.is_deleted("j")
 
 
