@@ -13,7 +13,7 @@ import msgspec
 
 from kcm_cli.component.clock import in_real_time
 from kcm_cli.sandbox.streams import spdy, websocket
-from kcm_cli.sandbox.streams.pipe import PART, Pipe
+from kcm_cli.sandbox.streams.pipe import PART, Pipe, send_replies
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 PROTOCOL = "portforward.k8s.io"
@@ -51,9 +51,7 @@ def tunnelled(headers: Mapping[str, str], network: Network) -> Upgraded:
         async def read() -> bytes:
             while not reader.closed and (data := await duplex.read()):
                 found = b"".join(part.data for part in reader.receive(data))
-                if reader.replies:
-                    duplex.write(bytes(reader.replies))
-                    reader.replies.clear()
+                send_replies(reader.replies, duplex.write)
                 if found:
                     return found
             return b""
@@ -86,9 +84,7 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], network: Net
                 for channel, sent in reader.channels(data):
                     if channel % 2 == 0 and channel // 2 < len(pipes):
                         await pipes[channel // 2].write(sent)
-                if reader.replies:
-                    duplex.write(bytes(reader.replies))
-                    reader.replies.clear()
+                send_replies(reader.replies, duplex.write)
         for pipe in pipes:
             pipe.end()
 
@@ -144,9 +140,7 @@ class _Forwarder(msgspec.Struct):
                 while data := await read():
                     for event in self.session.receive(data):
                         await self._on(event, group)
-                    if self.session.replies:
-                        self.write(bytes(self.session.replies))
-                        self.session.replies.clear()
+                    send_replies(self.session.replies, self.write)
             for pipe in self.pipes.values():
                 pipe.end()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
-from kcm_cli.sandbox.streams.pipe import parts
+from kcm_cli.sandbox.streams.pipe import parts, send_replies
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 BASE64 = "base64.binary.k8s.io"
@@ -81,8 +81,7 @@ def _upgraded(headers: Mapping[str, str], protocol: str, send: Callable[[Duplex]
             while not reader.closed and (data := await duplex.read()):
                 for _ in reader.receive(data):
                     pass
-                duplex.write(bytes(reader.replies))
-                reader.replies.clear()
+                send_replies(reader.replies, duplex.write)
                 await duplex.drained()
 
     async def serve(duplex: Duplex) -> None:

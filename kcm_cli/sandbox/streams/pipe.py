@@ -1,7 +1,7 @@
 """A buffer of bytes between a connection and their reader."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 PART = 32 * 1024
 """The most bytes that are copied at once, as by kubelets. Clients limit the size of a message."""
@@ -11,6 +11,13 @@ _MOST_BYTES = 1 << 20
 def parts(data: bytes) -> Iterator[bytes]:
     """The bytes in parts of up to ``PART``; none without bytes."""
     return (data[at : at + PART] for at in range(0, len(data), PART))
+
+
+def send_replies(replies: bytearray, write: Callable[[bytes], None]) -> None:
+    """Send what the protocol of a connection has to answer, which is then empty."""
+    if replies:
+        write(bytes(replies))
+        replies.clear()
 
 
 class Pipe:

@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.streams import spdy, websocket
-from kcm_cli.sandbox.streams.pipe import Pipe, parts
+from kcm_cli.sandbox.streams.pipe import Pipe, parts, send_replies
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -84,9 +84,7 @@ class _WebSocketConsole(Console):
                     await self.stdin.write(sent)
                 elif channel == CLOSE and sent == bytes([STDIN]) and self._protocol == _WITH_CLOSE:
                     self.stdin.end()
-            if reader.replies:
-                self._duplex.write(bytes(reader.replies))
-                reader.replies.clear()
+            send_replies(reader.replies, self._duplex.write)
 
     def finish(self, status: Doc) -> None:
         if self._protocol not in _PLAIN:
@@ -121,9 +119,7 @@ class _SpdyConsole(Console):
                         await self.stdin.write(sent)
                         if end:
                             self.stdin.end()
-            if self._session.replies:
-                self._duplex.write(bytes(self._session.replies))
-                self._session.replies.clear()
+            send_replies(self._session.replies, self._duplex.write)
 
     def _opened(self, stream: int, headers: Mapping[str, str]) -> None:
         channel = _NAMES.get(headers.get("streamtype", ""))
