@@ -57,7 +57,7 @@ class Expansion:
         for part in word:
             value = part.text if isinstance(part, Text) else self.value(part)
             if isinstance(value, tuple):
-                value = None if None in value else " ".join(text for text in value if text is not None)
+                value = _joined(value)
             if value is None:
                 return None
             self._shell.fs.work.spend(len(value) * PER_CHARACTER)
@@ -126,16 +126,21 @@ class Expansion:
             values = self._variables.parameters
             if name == "@" or not part.quoted:
                 return values
-            return None if None in values else " ".join(value for value in values if value is not None)
+            return _joined(values)
         is_set, value = self._named(name)
         if not operator:
             if not is_set and value is not None and self._shell.must_be_set:
                 self._shell.fail(f"{name}: parameter not set")
             return value
-        if operator[0] == ":" and value is None and is_set:
-            return None  # it may be empty
-        missing = not is_set or (operator[0] == ":" and not value)
-        return self._or_word(part, value, missing=missing)
+        missing = self._missing(part)
+        return None if missing is None else self._or_word(part, value, missing=missing)
+
+    def _missing(self, part: Parameter) -> bool | None:
+        """Whether a parameter is not set, or empty where that counts as well; None if that is unknown."""
+        is_set, value = self._named(part.name)
+        if part.operator[0] == ":" and is_set:
+            return None if value is None else not value
+        return not is_set
 
     def _or_word(self, part: Parameter, value: str | None, *, missing: bool) -> str | None:
         """A value, or the word instead: ``-``, ``+``, ``=``, ``?``."""
@@ -157,11 +162,7 @@ class Expansion:
         value does."""
         if not isinstance(part, Parameter) or part.quoted or part.operator[-1:] not in ("-", "+"):
             return None
-        is_set, value = self._named(part.name)
-        if part.operator[0] == ":" and is_set and value is None:
-            return None
-        missing = not is_set or (part.operator[0] == ":" and not value)
-        return part.word if missing == (part.operator[-1] == "-") else None
+        return part.word if self._missing(part) == (part.operator[-1] == "-") else None
 
     def _named(self, name: str) -> tuple[bool, str | None]:
         """Whether a parameter is set, and its value."""
@@ -185,7 +186,7 @@ class Expansion:
                 return True, "".join(sign for sign, on in (("e", shell.strict), ("u", shell.must_be_set)) if on)
             case "@" | "*":
                 values = variables.parameters
-                return bool(values), None if None in values else " ".join(each for each in values if each is not None)
+                return bool(values), _joined(values)
             case "PWD":
                 return True, shell.folder or None
         if variables.has(name):
@@ -217,6 +218,10 @@ class Expansion:
         shell.fs.work.spend(len(names) * len(last) * PER_CHARACTER)
         found: list[str | None] = [f"{shown}{slash}{name}" for name in names if _matches(name, last)]
         return found or [text]
+
+
+def _joined(values: Sequence[str | None]) -> str | None:
+    return None if None in values else " ".join(value for value in values if value is not None)
 
 
 class _NoValue(Exception):
