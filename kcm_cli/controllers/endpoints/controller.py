@@ -75,12 +75,16 @@ class EndpointsController:
                 self._queue.add(endpoints.key)
 
     async def _delete(self, key: str) -> None:
-        """Delete the Endpoints of a deleted Service, whether or not the cache has them."""
+        """Delete the Endpoints of a deleted Service, whether or not the cache has them. Both are read first: a Service
+        of the name may have been created again."""
         self._seen.pop(key, None)
         self._memos.pop(key, None)
         namespace, name = split_key(key)
+        found = await self._client.find(ENDPOINTS, namespace, name)
+        if found is None or await self._client.find(SERVICES, namespace, name) is not None:
+            return
         with suppress(NotFound):  # deleted already
-            await self._client.delete(ENDPOINTS, namespace, name, reason="service is gone")
+            await self._client.delete(ENDPOINTS, namespace, name, uid=found.uid, reason="service is gone")
 
 
 CONTROLLER = Controller(
