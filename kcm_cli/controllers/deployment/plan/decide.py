@@ -10,7 +10,14 @@ from msgspec.structs import replace
 
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.controllers.deployment.plan import spec
-from kcm_cli.controllers.deployment.plan.revisions import body_of, create_new, revision_of, start, sync_revision
+from kcm_cli.controllers.deployment.plan.revisions import (
+    altered,
+    body_of,
+    create_new,
+    revision_of,
+    start,
+    sync_revision,
+)
 from kcm_cli.controllers.deployment.plan.rollback import rollback, rollback_revision
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Snapshot, Target
 from kcm_cli.controllers.deployment.plan.scaling import is_scaling, scale
@@ -89,11 +96,14 @@ def _notice(rollout: Rollout, target: Target, before: int, after: int) -> Notice
 
 
 def _surplus(rollout: Rollout) -> tuple[Delete, ...]:
-    """Deletions of the oldest empty ReplicaSets beyond revisionHistoryLimit."""
-    limit = spec.history_limit(rollout.snapshot.deployment)
+    """Deletions of the oldest empty ReplicaSets beyond revisionHistoryLimit. Those that tell that admission alters the
+    template are kept."""
+    deployment = rollout.snapshot.deployment
+    limit = spec.history_limit(deployment)
     if limit is None:
         return ()
-    alive = [target for target in rollout.old if not target.replica_set.deleting]
+    telling = altered(deployment, rollout.all())
+    alive = [target for target in rollout.old if not target.replica_set.deleting and target not in telling]
     alive.sort(key=lambda t: (revision_of(t.replica_set) or 0, t.replica_set.metadata.creation_timestamp or ""))
     return tuple(
         Delete(REPLICA_SETS, one.namespace, one.name, uid=one.uid, reason="beyond revisionHistoryLimit")

@@ -34,8 +34,10 @@ def start(snapshot: Snapshot) -> Rollout:
     """Separate the new ReplicaSet (same template; the oldest of several) from the old ones."""
     same_template = spec.templates_as(snapshot.deployment.spec.template)
     targets = by_age([target_of(replica_set) for replica_set in snapshot.replica_sets])
-    new = next((t for t in targets if same_template(t.replica_set.spec.template)), None)
     deployment = snapshot.deployment
+    new = next((t for t in targets if same_template(t.replica_set.spec.template)), None)
+    if new is None:
+        new = next(iter(altered(deployment, targets)), None)
     return Rollout(
         snapshot,
         new,
@@ -43,6 +45,22 @@ def start(snapshot: Snapshot) -> Rollout:
         deployment.status,
         deployment.annotations,
     )
+
+
+def altered(deployment: Deployment, targets: Iterable[Target]) -> tuple[Target, ...]:
+    """The last two ReplicaSets that were created for the template, the later one first, if both have the same other
+    template: admission alters it. None otherwise.
+
+    Upstream takes each for a collision of hashes, and creates one after the other without end.
+    """
+    count = deployment.status.collision_count or 0
+    if count <= 0:
+        return ()
+    known = {target.name: target for target in targets}
+    names = (_name_of_new(deployment, each) for each in (count, count - 1 or None))
+    found = tuple(known[name] for name in names if name in known)
+    templates = [target.replica_set.spec.template for target in found]
+    return found if len(found) == 2 and spec.same_template(*templates) else ()
 
 
 def revision_of(replica_set: ReplicaSet) -> int | None:
@@ -132,6 +150,11 @@ def create_new(rollout: Rollout) -> Rollout:
         template=spec.with_hash(deployment.spec.template, value),
     )
     return _with_new(rollout, new)
+
+
+def _name_of_new(deployment: Deployment, collisions: int | None) -> str:
+    """The name of the new ReplicaSet after this number of collisions."""
+    return replica_set_name(deployment.name, pod_template_hash(deployment.spec.template, collisions))
 
 
 def replica_set_name(deployment: str, value: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from kcm_cli.api import apps
@@ -14,6 +15,7 @@ from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.serving.connection import Dropped
@@ -269,6 +271,40 @@ async def test_a_relist_in_the_middle_of_a_sync_is_no_collision(world: World, st
     assert done
     assert "collisionCount" not in (await world.get(DEPLOYMENTS, "web"))["status"]
     assert len(await world.items(REPLICA_SETS)) == 1
+
+
+class Mirroring:
+    """Admission that has each new ReplicaSet take its image from a mirror, and refuses more than ten."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    async def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        if asked.resource != "replicasets" or asked.request.method != "POST":
+            return await proceed(asked.request, None)
+        self.made += 1
+        if self.made > 10:
+            raise Forbidden(403, "Forbidden", "too many ReplicaSets")
+        body = asked.request.body.replace(b'"image":"i:', b'"image":"mirror/i:')
+        return await proceed(msgspec.structs.replace(asked.request, body=body), None)
+
+
+@pytest.mark.parametrize("kept", [10, 0], ids=["with a history", "without a history"])
+async def test_replica_sets_that_admission_alters_are_not_created_again_and_again(world: World, story: Story, kept):
+    """kubernetes#57167: none is ever the one that the Deployment made, and each one is taken for a collision."""
+    world.server.api.interceptors.append(Mirroring())
+    async with story.running():
+        await story.make(revisionHistoryLimit=kept)
+        await world.wait(60)
+        assert len(await world.items(REPLICA_SETS)) == 2
+        await story.image("i:2")
+        await world.wait(600)
+        assert await story.images() == ["mirror/i:2"] * 4
+        assert await story.available() == 4
+        assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+        sets = await world.items(REPLICA_SETS)
+        assert len(sets) == (4 if kept else 2)
+        assert sorted(one["spec"]["replicas"] for one in sets) == [0] * (len(sets) - 1) + [4]
 
 
 class LosesOne:

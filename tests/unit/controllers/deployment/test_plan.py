@@ -24,6 +24,7 @@ from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.hashes import pod_template_hash
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import format_time
@@ -233,6 +234,18 @@ def test_a_rollout_continues_if_the_old_replica_set_has_the_new_size_already() -
     sizes_noted = {spec.DESIRED_REPLICAS: "3", spec.MAX_REPLICAS: "4", spec.REVISION: "1"}
     assert update.changes == {("metadata", "annotations"): sizes_noted}
     assert "new" in sizes(planned(deployment(3), replica_set("old", "v1", 3, desired=3, most=4)))
+
+
+@pytest.mark.parametrize(("images", "creates"), [(("w1", "w1"), False), (("w1", "w2"), True)], ids=["alike", "edited"])
+def test_two_replica_sets_of_the_template_with_one_other_template_show_that_it_is_altered(
+    images: tuple[str, str], creates: bool
+) -> None:
+    d = deployment(4, status=DeploymentStatus(collision_count=1))
+    hashes = (pod_template_hash(d.spec.template, count) for count in (None, 1))
+    first, second = map(replica_set_name, ("web", "web"), hashes)
+    sets = (replica_set(first, images[0], 4, desired=4), replica_set(second, images[1], 0, desired=4, revision=2))
+    assert ("new" in sizes(planned(d, *sets))) == creates
+    assert (second in sizes(planned(d, *sets))) != creates
 
 
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 20))
