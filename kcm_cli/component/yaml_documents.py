@@ -2,7 +2,7 @@
 
 import yaml
 
-from kcm_cli.machinery.yaml_errors import described, load_all
+from kcm_cli.machinery.yaml_errors import described, load_all, without_dates
 
 
 class _Loader(yaml.SafeLoader):
@@ -24,10 +24,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+_Loader.yaml_implicit_resolvers = without_dates(yaml.SafeLoader)
 
 
 def documents(text: str) -> list[object]:

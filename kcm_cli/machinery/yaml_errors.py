@@ -17,6 +17,14 @@ def load_all(text: str | bytes, loader: Any = yaml.SafeLoader) -> list[Any]:
     return found
 
 
+def without_dates(loader: Any) -> dict[str, list[Any]]:
+    """The implicit resolvers of a loader, but dates are strings, as in Go's YAML."""
+    return {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in loader.yaml_implicit_resolvers.items()
+    }
+
+
 def _checked(read: Callable[[], Any]) -> Any:
     """PyYAML raises many errors for dates that do not exist, tags that do not fit (``!!int ""``), and deep nests."""
     try:

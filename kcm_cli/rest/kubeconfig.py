@@ -14,11 +14,12 @@ import yaml
 from kcm_cli.machinery import nulls
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.yaml_errors import described, load
+from kcm_cli.machinery.yaml_errors import described, load, without_dates
 from kcm_cli.rest import proxies
 from kcm_cli.rest.errors import AccessError, KubeconfigError
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = type("_Loader", (_Base,), {"yaml_implicit_resolvers": without_dates(_Base)})
 
 _MODES = ("Never", "IfAvailable", "Always")
 _SHOWN = 10
@@ -135,7 +136,7 @@ def read(path: str, *, server: str = "") -> Chosen:
     """The current context, with another server where one is given. path: of a file, or of several as KUBECONFIG has
     them, of which the first one counts that has a context, a cluster or a user of a name. Raises KubeconfigError."""
     paths = _paths(path)
-    files = tuple(_File(one.absolute().parent, _config(one, may_be_empty=len(paths) > 1)) for one in paths)
+    files = tuple(_file(one, may_be_empty=len(paths) > 1) for one in paths)
     name = next((file.config.current_context for file in files if file.config.current_context), "")
     return _choose(path, files, name or "", server)
 
@@ -143,6 +144,11 @@ def read(path: str, *, server: str = "") -> Chosen:
 class _File(msgspec.Struct, frozen=True):
     folder: Path
     config: Kubeconfig
+
+
+def _file(path: Path, *, may_be_empty: bool) -> _File:
+    config = _config(path, may_be_empty=may_be_empty)
+    return _File(path.absolute().parent, config)
 
 
 def _paths(path: str) -> list[Path]:

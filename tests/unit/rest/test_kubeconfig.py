@@ -70,6 +70,14 @@ def test_null_is_absent(load):
     assert (loaded.server, loaded.tls.insecure, header(loaded)) == (SERVER, False, "")
 
 
+def test_a_date_is_a_text(load):
+    """As Go's YAML reads it; kubectl quotes it, people do not."""
+    text = yaml.safe_dump(config(user={"token": "2024-01-01 10:00:00"})).replace("'", "")
+    text = text.replace(": c\n", ": 2024-01-01\n")
+    assert "name: 2024-01-01\n" in text
+    assert header(load(text)) == "Bearer 2024-01-01 10:00:00"
+
+
 def test_a_context_without_user(load):
     doc = config()
     doc["contexts"][0]["context"] = {"cluster": "k"}
@@ -303,6 +311,15 @@ async def test_a_file_without_read_permission(tmp_path):
     path.touch(mode=0)
     with pytest.raises(KubeconfigError, match="Permission denied"):
         await access.load(path=str(path), master="", clock=LoopClock(), environ={})
+
+
+async def test_a_relative_path_where_the_working_directory_is_gone(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(KubeconfigError, match="cannot read kubeconfig none: No such file"):
+        await access.load(path="none", master="", clock=LoopClock(), environ={})
 
 
 async def test_a_directory_is_not_a_kubeconfig(tmp_path):
