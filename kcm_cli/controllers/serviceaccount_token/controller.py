@@ -63,7 +63,8 @@ class TokenController:
         for secret in self._secrets.store.by_index(NAMESPACE, namespace):
             if plan.belongs_to(secret, deleted):
                 try:
-                    await self._delete(secret)
+                    if await self._account_of(namespace, name, secret.annotations.get(ACCOUNT_UID, "")) is None:
+                        await self._delete(secret)
                 except RequestError as error:
                     fields = {"namespace": namespace, "serviceaccount": name, "err": str(error)}
                     log.error("Error deleting serviceaccount tokens", extra={"fields": fields})
@@ -98,9 +99,10 @@ class TokenController:
         return account if account is not None and uid in ("", account.uid) else None
 
     async def _account_of(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
-        """The account from the cache or the API server, so that nothing is deleted because of a stale cache."""
+        """The account from the cache or the API server, so that nothing is deleted because of a stale cache. Without a
+        uid it is the one that has the name now."""
         known = self._known(namespace, name, uid)
-        if known is not None:
+        if known is not None and uid:
             return known
         found = await self._client.find(SERVICE_ACCOUNTS, namespace, name)
         return found if found is not None and uid in ("", found.uid) else None

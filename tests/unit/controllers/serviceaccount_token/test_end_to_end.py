@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.rest.transport import Request, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
@@ -161,6 +161,29 @@ async def test_a_deleted_token_is_removed_from_its_account(world: World, config)
         await world.delete(SECRETS, "token")
         await world.wait(2)
         assert (await world.get(ACCOUNTS, "robot"))["secrets"] == [{"name": "kept"}]
+
+
+@pytest.mark.parametrize("filled", [True, False])
+async def test_a_new_token_of_a_recreated_account_is_kept(world: World, config, filled):
+    """The cache still has the old account when the token is created, and when it is filled in."""
+    story, holding = Story(world, config), [False]
+    held = Held(world.server.transport(), world.clock, "/api/v1/serviceaccounts", lambda request: False)
+    transport = Refusing(held, lambda request: holding[0] and not filled and request.method == "PUT")
+    await story.account()
+    async with story.running(transport):
+        await world.wait(2)
+        held.hold()
+        holding[0] = True
+        await world.delete(ACCOUNTS, "robot")
+        uid = await story.account()
+        await story.secret()
+        await world.wait(2)
+        held.release()
+        await world.wait(1)
+        holding[0] = False
+        await world.wait(20)
+        assert (await story.data())["token"]
+        assert (await world.get(SECRETS, "token"))["metadata"]["annotations"][UID] == uid
 
 
 async def test_a_stale_cache_without_the_account_deletes_nothing(world: World, config):
