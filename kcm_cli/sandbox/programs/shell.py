@@ -257,16 +257,16 @@ class Shell(msgspec.Struct):
 
 
 def options(words: Sequence[str], known: str) -> tuple[str, list[str]]:
-    """The letters of a command's options, and its other words. Raises Unsupported for letters that are not known."""
+    """The letters of a command's options, and its other words. Raises Unsupported for others than the known ones."""
     letters, rest = "", iter(words[1:])
     others: list[str] = []
     for word in rest:
         if word == "--":
             others += rest
         elif word.startswith("-") and word != "-":
+            if set(word[1:]) - set(known):
+                raise Unsupported(f"{words[0].rpartition('/')[2]} {word}")
             letters += word[1:]
         else:
             others.append(word)
-    if unknown := set(letters) - set(known):
-        raise Unsupported(f"{words[0].rpartition('/')[2]} -{min(unknown)}")
     return letters, others
