@@ -1,8 +1,8 @@
 """Reads an API server's audit log: JSON lines of audit.k8s.io/v1, at the level Metadata and above.
 
-The log is read once from its beginning to its end, a line at a time. What is kept is what a target may have followed
-from, ``history.MOST`` steps; the oldest make room. Of the bodies, which the levels Request and RequestResponse have,
-only the fields of ``views`` are decoded.
+The files are read once, a line at a time, all of them in the order of time. What is kept is what a target may have
+followed from, ``history.MOST`` steps; the oldest make room. Of the bodies, which the levels Request and RequestResponse
+have, only the fields of ``views`` are decoded.
 
 upstream: staging/src/k8s.io/apiserver/pkg/apis/audit/v1
 """
@@ -13,6 +13,8 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
@@ -132,28 +134,25 @@ class AuditLog:
 
     def read(self, stream: IO[bytes]) -> None:
         """Read a file to its end."""
-        while line := stream.readline(MOST_LINE):
-            self.lines += 1
-            if not line.endswith(b"\n") and len(line) == MOST_LINE:
-                self.bad += 1
-                while (rest := stream.readline(MOST_LINE)) and not rest.endswith(b"\n"):
-                    pass
-            elif line.strip() and not self._line(line):
-                self.bad += 1
+        self.take(found for line in _lines(stream) if (found := self.event(line)) is not None)
 
-    def _line(self, line: bytes) -> bool:
-        """Take an event; returns whether it is one."""
+    def take(self, *logs: Iterable[tuple[float, Event]]) -> None:
+        """Take the events of several files in the order of time: each API server has a log of its own."""
+        for at, event in merge(*logs, key=itemgetter(0)):
+            if event.object_ref is not None:
+                self._write(event, event.object_ref, at)
+
+    def event(self, line: bytes) -> tuple[float, Event] | None:
+        """The event of a line, with its time, if it is a write."""
+        self.lines += 1
         event = codec.decode_or_none(line, Event)
-        if event is None:
-            return False
-        at = seconds_of(event.request_received_timestamp)
-        if at is None or event.api_version != _VERSION or event.kind != "Event":
-            return False
+        at = seconds_of(event.request_received_timestamp) if event is not None else None
+        if event is None or at is None or event.api_version != _VERSION or event.kind != "Event":
+            self.bad += bool(line.strip())
+            return None
         self.first = at if self.first is None else min(at, self.first)
         self.last = at if self.last is None else max(at, self.last)
-        if event.stage in _DONE and event.verb in _WRITES and event.object_ref is not None and not _is_dry(event):
-            self._write(event, event.object_ref, at)
-        return True
+        return (at, event) if event.stage in _DONE and event.verb in _WRITES and not _is_dry(event) else None
 
     def _write(self, event: Event, ref: _Reference, at: float) -> None:
         kind, answer = kind_of(ref.resource), event.response_status or _Answer()
@@ -283,18 +282,32 @@ def read_files(paths: Iterable[str], log: AuditLog) -> None:
     """Read files, plain or gzip; - is standard input. Raises FormatError for one of which nothing can be read, and if
     no line of any is an event."""
     named = list(paths)
-    for path in named:
-        before = log.lines
-        try:
-            with _opened(path) as stream:
-                log.read(stream)
-        except (OSError, EOFError, zlib.error) as error:
-            if log.lines == before:
-                raise FormatError(f"--audit-log: cannot read {path}: {_why(error)}") from error
-            log.cut[path] = _why(error)
+    log.take(*(_events(path, log) for path in named))
     if log.bad and log.last is None:
         have = "has" if len(named) == 1 else "have"
         raise FormatError(f"--audit-log: {', '.join(named)} {have} no line with an event of {_VERSION} in JSON")
+
+
+def _events(path: str, log: AuditLog) -> Iterator[tuple[float, Event]]:
+    began = False
+    try:
+        with _opened(path) as stream:
+            for line in _lines(stream):
+                began = True
+                if (found := log.event(line)) is not None:
+                    yield found
+    except (OSError, EOFError, zlib.error) as error:
+        if not began:
+            raise FormatError(f"--audit-log: cannot read {path}: {_why(error)}") from error
+        log.cut[path] = _why(error)
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file; of a longer one than MOST_LINE the beginning."""
+    while line := stream.readline(MOST_LINE):
+        yield line
+        while len(line) == MOST_LINE and not line.endswith(b"\n"):
+            line = stream.readline(MOST_LINE)
 
 
 @contextmanager

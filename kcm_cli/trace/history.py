@@ -172,6 +172,10 @@ class History:
         if not meta.uid:
             return
         about, old = Ref(kind, obj.key, meta.uid), self._last.get(meta.uid)
+        if old is not None and 0 < obj.version < old.version:  # of a write whose answer came after that to a later one
+            if write is not None and write.verb:
+                self.add(Step(at, write.verb, about, write.actor, AUDIT))
+            return
         _keep(self._last, meta.uid, obj)
         self.relations.take(about, obj)
         before = old or _NOTHING

@@ -319,3 +319,39 @@ def test_whatever_is_in_a_log_is_told(parts: list[Any]) -> None:
     assert log.lines == len(events)
     text = "\n".join(lines(Linked(log.history.steps, log.history.relations).about(POD), ["note"]))
     assert text.replace("\n", "").isprintable()
+
+
+def resized(at: int, version: int, user: str, size: int, generation: int) -> dict[str, Any]:
+    """A write of a Deployment, with its answer."""
+    metadata = {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": str(version)}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {**metadata, "generation": generation}}
+    ref = {"resource": "deployments", "apiGroup": "apps", "name": "web"}
+    return event("patch", at, user=user, ref=ref, responseObject={**made, "spec": {"replicas": size}})
+
+
+WEB = Target("deploy", "shop", "web")
+WRITES = [
+    resized(1, 10, "al", 1, 1),
+    resized(2, 11, "bob", 3, 2),
+    resized(3, 12, "cy", 5, 3),
+    resized(4, 13, "di", 2, 4),
+]
+
+
+def test_the_logs_of_several_servers_are_put_in_the_order_of_time(tmp_path: Path) -> None:
+    for name, first in (("a", 0), ("b", 1)):
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in WRITES[first::2]))
+    log = AuditLog(WEB, History())
+    read_files((str(tmp_path / "b"), str(tmp_path / "a")), log)
+    text = "\n".join(lines(Linked(log.history.steps, log.history.relations).about(WEB), []))
+    for says in ("by bob: from 1 to 3", "by cy: from 3 to 5", "by di: from 5 to 2"):
+        assert f"Deployment shop/web was scaled {says} (known: audit log)" in text
+
+
+def test_an_answer_that_is_logged_late_says_nothing_of_what_was_before() -> None:
+    log = read(*(WRITES[index] for index in (0, 2, 1, 3)), target=WEB)
+    text = "\n".join(lines(Linked(log.history.steps, log.history.relations).about(WEB), []))
+    assert "Deployment shop/web was changed by bob (known: audit log)" in text
+    assert "by di: from 5 to 2" in text and "from 5 to 3" not in text
+
+
