@@ -1,5 +1,9 @@
 """The words for kinds that kubectl accepts without asking an API server. Facts of v1.36's discovery."""
 
+import re
+
+from kcm_cli.api.well_known import GROUPS
+
 SHORT_NAMES = {
     "cj": "CronJob",
     "cm": "ConfigMap",
@@ -27,6 +31,7 @@ SHORT_NAMES = {
     "svc": "Service",
 }
 _OTHERS = ("ControllerRevision", "EndpointSlice", "Job", "Lease", "ResourceClaim", "Secret", "VolumeAttachment")
+_VERSION = re.compile(r"^v\d\w*\.", re.ASCII)
 _KINDS = {kind.lower(): kind for kind in (*SHORT_NAMES.values(), *_OTHERS)}
 
 
@@ -44,7 +49,17 @@ _PLURALS = {plural_of(kind): kind for kind in _KINDS.values()}
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word such as ``po``, ``pods``, ``Pod`` or ``deployments.apps`` names. A word that is not in the
-    table is returned as it is, without its group."""
-    plain = word.partition(".")[0].lower()
-    return SHORT_NAMES.get(plain) or _KINDS.get(plain) or _PLURALS.get(plain) or word.partition(".")[0]
+    """The kind that a word such as ``po``, ``pods``, ``Pod``, ``deployments.apps`` or ``deployments.v1.apps`` names. A
+    word that is not in the table is returned as it is, without its group; one that is, and has a group that is none of
+    Kubernetes' own, with it."""
+    name, _, group = word.partition(".")
+    plain = name.lower()
+    known = SHORT_NAMES.get(plain) or _KINDS.get(plain) or _PLURALS.get(plain)
+    if known is None:
+        return name
+    return known if group in GROUPS or _VERSION.sub("", group) in GROUPS else word
+
+
+def kind_in(api_version: str, kind: str) -> str:
+    """The kind of an object, of which another API may have one of the same name (see ``kind_of``)."""
+    return kind_of(f"{kind}.{api_version.rpartition('/')[0]}")

@@ -20,7 +20,7 @@ from typing import IO
 
 import msgspec
 
-from kcm_cli.api.short_names import kind_of
+from kcm_cli.api.short_names import kind_in, kind_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View, controller_of, object_key
@@ -155,7 +155,7 @@ class AuditLog:
         return (at, event) if event.stage in _DONE and event.verb in _WRITES and not _is_dry(event) else None
 
     def _write(self, event: Event, ref: _Reference, at: float) -> None:
-        kind, answer = kind_of(ref.resource), event.response_status or _Answer()
+        kind, answer = kind_of(f"{ref.resource}.{ref.api_group}"), event.response_status or _Answer()
         namespace = "" if kind in _CLUSTER else ref.namespace
         if ref.resource == "events":
             self._told(event, ref, at)
@@ -251,7 +251,7 @@ def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
     """The controller of an object that was to be created."""
     sent = codec.decode_or_none(raw, Seen)
     owner = controller_of(sent) if sent is not None else None
-    return Ref(owner.kind, object_key(namespace, owner.name), owner.uid) if owner else None
+    return Ref(kind_in(owner.api_version, owner.kind), object_key(namespace, owner.name), owner.uid) if owner else None
 
 
 def _verb(event: Event, subresource: str) -> str:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import seconds_of
 from kcm_cli.trace import steps
@@ -121,7 +122,7 @@ class Relations(msgspec.Struct):
         owner = controller_of(obj) or next(iter(obj.metadata.owner_references), None)
         if owner is not None and owner.uid:
             key = owner.name if owner.kind == "Node" or not namespace else f"{namespace}/{owner.name}"
-            _keep(self.owners, about.place, Ref(owner.kind, key, owner.uid))
+            _keep(self.owners, about.place, Ref(kind_in(owner.api_version, owner.kind), key, owner.uid))
         if about.kind == "Pod" and obj.spec.node_name:
             self.place(about, obj.spec.node_name)
         if obj.spec.ttl_seconds_after_finished is not None:
@@ -328,7 +329,8 @@ def _made(
 
 def _ref(involved: Involved) -> Ref:
     key = f"{involved.namespace}/{involved.name}" if involved.namespace and involved.kind != "Node" else involved.name
-    return Ref(involved.kind, key, "" if involved.kind == "Node" else involved.uid)  # kubelets name nodes as uids
+    kind = kind_in(involved.api_version, involved.kind)
+    return Ref(kind, key, "" if kind == "Node" else involved.uid)  # kubelets name nodes as uids
 
 
 def _short(text: str) -> str:
@@ -349,7 +351,7 @@ def _born(about: Ref, obj: Seen, at: float, *, listed: bool) -> Iterator[Step]:
     scaler = _scaler(obj)
     owner = controller_of(obj)
     first = next((one.manager for when, one in writers if when <= moment + 1 and not one.subresource), "")
-    actor = steps.CONTROLLER_OF.get(owner.kind, "") if owner is not None else ""
+    actor = steps.CONTROLLER_OF.get(kind_in(owner.api_version, owner.kind), "") if owner is not None else ""
     source = OBJECT if not (actor or first) else MANAGED
     yield Step(moment, CREATED, about, actor or first, source, rough=True)
     if listed:
@@ -394,7 +396,7 @@ def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
     if about.kind == "Node" and (labels := _relabelled(old, new)):
         yield Step(at, CHANGED, about, actor, source, labels)
     if actor in steps.MANAGERS and owner is not None:
-        actor = steps.CONTROLLER_OF.get(owner.kind, actor)
+        actor = steps.CONTROLLER_OF.get(kind_in(owner.api_version, owner.kind), actor)
     if new.spec.taints != old.spec.taints or new.spec.unschedulable != old.spec.unschedulable:
         was = {f"{one.key}:{one.effect}" for one in old.spec.taints}
         now = {f"{one.key}:{one.effect}" for one in new.spec.taints}

@@ -68,7 +68,7 @@ class Target(msgspec.Struct, frozen=True):
         """Whether an object of this kind, or of this resource (plural), is of the target's."""
         wanted = kind_of(self.kind).lower()
         if kind:
-            return kind.lower() == wanted or plural_of(kind) == wanted
+            return kind.lower() in (wanted, plural_of(wanted)) or plural_of(kind) == wanted
         return resource.partition("/")[0] in (wanted, plural_of(wanted))
 
     def is_among(self, step: Step) -> bool:

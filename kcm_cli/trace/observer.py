@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.api.short_names import kind_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
@@ -60,8 +61,9 @@ async def resolve(client: Client, target: Target) -> Wanted:
     if served is None:
         near = known.near(target.kind)
         raise FormatError(f"{target.kind}: the cluster serves no such kind{near and f' (did you mean {near}?)'}")
-    resource = Resource(served.gvr, served.kind, Seen, served.namespaced)
-    return Wanted(Target(served.kind, target.namespace if served.namespaced else "", target.name), resource)
+    kind = kind_of(f"{served.kind}.{served.gvr.group}")
+    resource = Resource(served.gvr, kind, Seen, served.namespaced)
+    return Wanted(Target(kind, target.namespace if served.namespaced else "", target.name), resource)
 
 
 def _parts(wanted: Wanted) -> list[_Part]:

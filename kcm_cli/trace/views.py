@@ -101,6 +101,7 @@ class Seen(Object, frozen=True, gc=False, kw_only=True):
 
 
 class Involved(View, frozen=True, gc=False):
+    api_version: str = ""
     kind: str = ""
     namespace: str = ""
     name: str = ""

@@ -10,6 +10,11 @@ from kcm_cli.api.short_names import kind_of, plural_of
     [
         ("deploy", "Deployment"),
         ("deployments.apps", "Deployment"),
+        ("deployments.v1.apps", "Deployment"),
+        ("services.", "Service"),
+        ("services.serving.knative.dev", "services.serving.knative.dev"),
+        ("Job.batch.volcano.sh", "Job.batch.volcano.sh"),
+        ("rollouts.argoproj.io", "rollouts"),
         ("Pods", "Pod"),
         ("po", "Pod"),
         ("networkpolicies", "NetworkPolicy"),

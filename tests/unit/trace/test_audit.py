@@ -355,3 +355,18 @@ def test_an_answer_that_is_logged_late_says_nothing_of_what_was_before() -> None
     assert "by di: from 5 to 2" in text and "from 5 to 3" not in text
 
 
+@pytest.mark.parametrize(
+    ("word", "resource", "group", "is_it"),
+    [
+        ("svc", "services", "", True),
+        ("svc", "services", "serving.knative.dev", False),
+        ("services.serving.knative.dev", "services", "serving.knative.dev", True),
+        ("services.serving.knative.dev", "services", "", False),
+        ("job", "jobs", "batch.volcano.sh", False),
+        ("rollout.argoproj.io", "rollouts", "argoproj.io", True),
+    ],
+)
+def test_another_apis_kind_of_the_same_name_is_another_kind(word: str, resource: str, group: str, is_it: bool) -> None:
+    target = Target(word, "shop", "web")
+    log = read(event("patch", ref={"resource": resource, "apiGroup": group, "name": "web"}), target=target)
+    assert ("shop/web was changed by alice" in told(log, target)) is is_it

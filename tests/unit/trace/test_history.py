@@ -207,3 +207,17 @@ def test_an_event_says_whether_a_creation_was_refused(reason: str, makes: bool) 
     history = History()
     history.event(msgspec.structs.replace(refused("a", 1), reason=reason), 1.0)
     assert [one.makes for one in history.steps] == [makes]
+
+
+def test_the_owner_of_another_api_is_not_the_controllers() -> None:
+    """Volcano has Jobs, too."""
+    history = History()
+    for name, version in (("ours", "batch/v1"), ("theirs", "batch.volcano.sh/v1alpha1")):
+        owner = {"apiVersion": version, "kind": "Job", "name": "train", "uid": name, "controller": True}
+        meta = {"name": name, "namespace": "n", "uid": name, "ownerReferences": [owner]}
+        history.version("Pod", codec.convert({"metadata": meta}, Seen), 1.0)
+    assert [step.actor for step in history.steps] == ["job-controller", ""]
+    told = {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "namespace": "n", "name": "train"}
+    history.event(codec.convert({"involvedObject": told, "reason": "Aborted"}, Told), 2.0)
+    (line,) = head(Linked(history.steps, history.relations).about(Target("job", "n", "train")))
+    assert line.startswith("Nothing is recorded about Job n/train")
