@@ -8,8 +8,7 @@ version, and the snapshot is torn.
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +24,8 @@ from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot, is
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_TYPE, Client
 from kcm_cli.rest.listing import PAGE, Pages
-from kcm_cli.rest.transport import Request, Response, Unreadable
+from kcm_cli.rest.reading import server_time
+from kcm_cli.rest.transport import Request, Unreadable
 
 AT_ONCE = 4
 Progress = Callable[[str, int], object]
@@ -187,7 +187,8 @@ class _Reader:
     async def version(self, clock: Clock) -> tuple[str, datetime]:
         """(the server's version, its time)."""
         response = await self._client.answer(Request("GET", "/version"))
-        now = _date(response) or clock.now()
+        told = server_time(response)
+        now = told if told is not None and is_time_of_cluster(told) else clock.now()
         if response.status == 401:
             raise PlanError(str(errors.from_response(response, Request("GET", "/version"))))
         try:
@@ -301,15 +302,6 @@ def _compact(raw: bytes) -> bytes:
 def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:
     """An object from another source than a list; None if it has no name."""
     return _item(data, gvr, ListedKind(gvr, kind))
-
-
-def _date(response: Response) -> datetime | None:
-    """The time of an answer; None where it has none, or one that a file could not have."""
-    try:
-        time = parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
-    except (ValueError, OverflowError):  # no date, and one beyond the calendar in UTC
-        return None
-    return time if is_time_of_cluster(time) else None
 
 
 def _why(error: Exception) -> str:

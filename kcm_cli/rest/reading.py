@@ -1,12 +1,14 @@
 """Decodes successful answers. Raises ``Unreadable`` for an answer that is not what was requested."""
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.rest.transport import Unreadable
+from kcm_cli.rest.transport import Response, Unreadable
 
 T = TypeVar("T")
 Obj = TypeVar("Obj", bound=Object)
@@ -61,3 +63,11 @@ def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresourc
 def unreadable(error: codec.DecodeError) -> Unreadable:
     """The error for bytes that cannot be decoded."""
     return Unreadable(f"the answer cannot be read: {error}")
+
+
+def server_time(answer: Response) -> datetime | None:
+    """The time at which an answer was sent, by the server's clock, in whole seconds; None where it has none."""
+    try:
+        return parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
+    except (ValueError, OverflowError):  # no date, and one beyond the calendar in UTC
+        return None

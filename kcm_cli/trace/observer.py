@@ -20,12 +20,15 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.listing import list_readable
-from kcm_cli.rest.transport import RequestError
+from kcm_cli.rest.reading import server_time
+from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.informer import Informer, Scope
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
 from kcm_cli.trace.views import EVENTS, KINDS, Seen, Told
 
+_LEAST_S, _MOST_S = 2.0, 366 * 86_400.0
+"""How far the clocks of two machines differ that need it: answers have full seconds, and some have no time."""
 _SYNC_S = 30.0
 """How long a kind may take to be listed before it is followed without the others waiting for it."""
 
@@ -91,21 +94,24 @@ def _parts(wanted: Wanted) -> list[_Part]:
 
 
 class Observer:
-    """What was seen of a cluster. gaps: what could not be read, and why."""
+    """What was seen of a cluster. gaps: what could not be read, and why. ahead_s: how far the clock of its API server
+    is ahead of this one, if that matters."""
 
     def __init__(self, client: Client, clock: Clock, wanted: Wanted, history: History) -> None:
         self.history = history
         self.gaps: dict[str, str] = {}
+        self.ahead_s = 0.0
         self._client = client
         self._clock = clock
         self._parts = _parts(wanted)
 
     def now(self) -> float:
-        """Unix time."""
-        return self._clock.now().timestamp()
+        """Unix time, by the clock of the API server."""
+        return self._clock.now().timestamp() + self.ahead_s
 
     async def look(self) -> None:
         """List everything once."""
+        await self._compare_clocks()
         for part in self._parts:
             try:
                 listed = await list_readable(
@@ -125,6 +131,16 @@ class Observer:
         read = {part.resource.kind for part in self._parts} - {"Event", "Node", "Namespace"}
         unread = {part.resource.kind for part in self._parts if part.resource.plural in self.gaps}
         self.history.absent(read - unread, self.now())
+
+    async def _compare_clocks(self) -> None:
+        """Learn how far the API server's clock, whose times objects and Events have, is ahead of this one."""
+        try:
+            told = server_time(await self._client.answer(Request("GET", "/version")))
+        except RequestError:
+            return  # the lists say why
+        ahead_s = (told - self._clock.now()).total_seconds() if told is not None else 0.0
+        if _LEAST_S < abs(ahead_s) < _MOST_S:
+            self.ahead_s = ahead_s
 
     async def follow(self) -> None:
         """List everything, and watch it until cancelled."""

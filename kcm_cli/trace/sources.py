@@ -68,7 +68,9 @@ class Sources:
         """The end of what is looked at: a log of last night ends then."""
         if self.ring is not None:
             return self.ring.now
-        if self.observer is None and self.log is not None and self.log.last is not None:
+        if self.observer is not None:
+            return self.observer.now()
+        if self.log is not None and self.log.last is not None:
             return self.log.last
         return self._clock.now().timestamp()
 
@@ -94,6 +96,9 @@ class Sources:
             gaps = self.observer.gaps
             found.append("The cluster was observed; Events are kept for an hour as a rule.")
             found += [f"Not read: {name}: {why}" for name, why in sorted(gaps.items())]
+            if ahead_s := self.observer.ahead_s:
+                how = "ahead of" if ahead_s > 0 else "behind"
+                found.append(f"Times are those of the API server, whose clock is {abs(ahead_s):.0f} s {how} this one.")
         if self.history.forgotten:
             found.append(f"{self.history.forgotten} older steps made room.")
         return found

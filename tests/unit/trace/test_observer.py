@@ -2,9 +2,12 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.errors import FormatError
@@ -134,3 +137,30 @@ async def test_a_pod_that_somebody_deleted_has_no_invented_cause(world: World) -
     await asyncio.gather(watching, return_exceptions=True)
     text = told(seen, target)
     assert "was marked for deletion" in text and "nothing says who did it" in text and " by " not in text, text
+
+
+class Behind:
+    """A clock that is behind that of the cluster."""
+
+    def __init__(self, clock: Clock, by_s: float) -> None:
+        self._clock, self._by_s = clock, by_s
+
+    def now(self) -> datetime:
+        return self._clock.now() - timedelta(seconds=self._by_s)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._clock, name)
+
+
+@pytest.mark.parametrize("by_s", [-90.0, 0.0, 90.0])
+async def test_times_are_those_of_the_api_server(world: World, by_s: float) -> None:
+    class Dated(Asked):
+        async def send(self, request: Request) -> Response:
+            answer = await super().send(request)
+            date = format_datetime(world.clock.now(), usegmt=True)
+            return Response(answer.status, {**answer.headers, "date": date}, answer.body)
+
+    client = Client(Dated(world.server.transport()), limiter=Unlimited(), user_agent="trace", clock=world.clock)
+    seen = Observer(client, Behind(world.clock, by_s), Wanted(Target("pod", "default", "a")), History())  # type: ignore[arg-type]
+    await seen.look()
+    assert abs(seen.now() - world.clock.now().timestamp()) <= 1
