@@ -22,6 +22,8 @@ class CustomApiServices:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._next_tick = NextTick(self._settle)
+        self._served: dict[str, tuple[int, list[tuple[str, str]]]] = {}
+        """The groups and versions that definitions serve, with the revisions at which they were read."""
         core.store.subscribe(DEFINITIONS, self._next_tick.ask)
         core.store.subscribe(API_SERVICES, self._service_written)
         if core.store.count(DEFINITIONS):
@@ -48,13 +50,19 @@ class CustomApiServices:
 
     def _wanted(self) -> dict[str, Tree]:
         found: dict[str, Tree] = {}
+        before, self._served = self._served, {}
         for stored in self._core.store.list(DEFINITIONS):
-            spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
-            for version in spec["versions"]:
-                if version.get("served"):
-                    doc = _api_service(spec["group"], version["name"])
-                    found[doc["metadata"]["name"]] = doc
+            known = before.get(stored.name)
+            if known is None or known[0] != stored.revision:
+                known = stored.revision, _served(stored.doc)
+            self._served[stored.name] = known
+            found |= {f"{version}.{group}": _api_service(group, version) for group, version in known[1]}
         return found
+
+
+def _served(definition: Tree) -> list[tuple[str, str]]:
+    spec: Tree = definition["spec"]
+    return [(spec["group"], version["name"]) for version in spec["versions"] if version.get("served")]
 
 
 def of_declared(kinds: Kinds) -> list[Tree]:

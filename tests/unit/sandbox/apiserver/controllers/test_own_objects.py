@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.controllers import api_services
 from kcm_cli.sandbox.apiserver.controllers.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.controllers.api_services import DEFINITIONS as DEFINITIONS_GVR
 from kcm_cli.sandbox.apiserver.controllers.service_ranges import SERVICE_CIDRS
@@ -71,6 +72,25 @@ async def test_served_versions_of_definitions_have_api_services(api: Any) -> Non
     assert sorted(await custom_services(api)) == ["v1.x.test"]
     await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
     assert not await custom_services(api)
+
+
+async def test_only_definitions_that_have_changed_are_read_for_their_api_services(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in range(5):
+        await api.json("POST", DEFINITIONS, definition(f"cats{index}", "v1"), status=201)
+    await custom_services(api)
+    read: list[str] = []
+
+    def noted(doc: Any) -> list[tuple[str, str]]:
+        read.append(doc["metadata"]["name"])
+        return served(doc)
+
+    served = api_services._served
+    monkeypatch.setattr(api_services, "_served", noted)
+    await api.json("PATCH", f"{DEFINITIONS}/cats3.x.test", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
+    assert sorted(await custom_services(api)) == ["v1.x.test"]
+    assert set(read) == {"cats3.x.test"}
 
 
 async def test_changes_of_those_api_services_are_reverted(api: Any) -> None:
