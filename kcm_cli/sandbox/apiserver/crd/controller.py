@@ -7,12 +7,15 @@ upstream: apiextensions-apiserver pkg/controller/{status/naming_controller,estab
 apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 """
 
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
+from kcm_cli.runtime.turns import TURN_S, Part
 from kcm_cli.sandbox.apiserver.crd.approval import approval, is_protected
 from kcm_cli.sandbox.apiserver.crd.definition import (
     APPROVED,
@@ -25,7 +28,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -41,7 +44,9 @@ class DefinitionController:
         self._store, self._own, self._clock = core.store, core.own, core.clock
         self._resources = resources
         self._next_tick = NextTick(self._run)
-        self._watched: set[GVR] = set()
+        self._emptied: dict[GVR, str | None] = {}
+        """The resources whose objects are being deleted, with the key of the next one; None: all have been deleted or
+        marked."""
         self._known: dict[str, tuple[int, Definition]] = {}
         """The definitions that were read last, with their revisions."""
         self._changed: set[str] = set()
@@ -78,7 +83,7 @@ class DefinitionController:
         for _, gone in before.values():
             if gone.established:
                 gvr = storage_of(gone.group, gone.names["plural"])
-                self._watched.discard(gvr)
+                self._emptied.pop(gvr, None)
                 self._store.forget(gvr)
 
     def _serve(self) -> None:
@@ -178,27 +183,39 @@ class DefinitionController:
         self._remove_finalizer(name)
 
     def _delete_objects(self, definition: Definition) -> bool:
-        """Delete all objects. False if some have finalizers."""
+        """Delete all objects, in turns of the loop. False if some are left, since there are too many or since they have
+        finalizers."""
         gvr = storage_of(definition.group, definition.names["plural"])
-        if gvr not in self._watched:
-            self._watched.add(gvr)
-            self._store.subscribe(gvr, self._object_written)
-        kept = False
-        for stored in self._store.list(gvr):
-            doc: Tree = stored.doc
-            if not doc["metadata"].get("finalizers"):
-                self._own.delete(gvr, stored)
-                continue
-            kept = True
-            if not doc["metadata"].get("deletionTimestamp"):
-                fresh: Tree = stored.copy()
-                fresh["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
-                fresh["metadata"]["generation"] = (fresh["metadata"].get("generation") or 0) + 1
-                self._own.replace(gvr, stored, fresh)
-        return not kept
+        if gvr not in self._emptied:
+            self._emptied[gvr] = ""
+            self._store.subscribe(gvr, partial(self._object_written, gvr))
+        start = self._emptied[gvr]
+        if start is not None:
+            part, left = Part(TURN_S), deque(self._store.scan(gvr, start=start))
+            while left:
+                self._delete(gvr, left.popleft())
+                if left and part.is_over():
+                    self._emptied[gvr] = left[0].key
+                    self._next_tick.ask()
+                    return False
+            self._emptied[gvr] = None
+        return not self._store.count(gvr)
 
-    def _object_written(self, event: Event) -> None:
-        if event.type == "DELETED":
+    def _delete(self, gvr: GVR, stored: Stored) -> None:
+        """Delete an object, or mark it, if it has finalizers."""
+        doc: Tree = stored.doc
+        if not doc["metadata"].get("finalizers"):
+            self._own.delete(gvr, stored)
+        elif not doc["metadata"].get("deletionTimestamp"):
+            fresh: Tree = stored.copy()
+            fresh["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+            fresh["metadata"]["generation"] = (fresh["metadata"].get("generation") or 0) + 1
+            self._own.replace(gvr, stored, fresh)
+
+    def _object_written(self, gvr: GVR, event: Event) -> None:
+        if event.type == "ADDED":  # by a request that began earlier
+            self._emptied[gvr] = ""
+        if event.type != "MODIFIED":
             self._next_tick.ask(event)
 
     def _in_progress(self, doc: Tree) -> bool:

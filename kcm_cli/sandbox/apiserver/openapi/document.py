@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.schema import target_of
+from kcm_cli.sandbox.apiserver.schema import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 
 VERSION = "1.36"
@@ -56,9 +56,11 @@ class OpenApi:
         self._builtin = builtin
         self._custom = custom
         self._made: dict[str, Document] = {}
+        self._digests: dict[Target, tuple[Served, str]] = {}
+        """The digests of the schemas of custom kinds, with what was served then: it is replaced with its schema."""
         self._definitions: dict[str, Doc] = {}
         self._facts: dict[str, dict[str, Doc]] = {}
-        catalog.changed.append(self._made.clear)
+        catalog.changed.append(self._forget)
 
     def v2(self) -> Document:
         """The document of v2 as JSON."""
@@ -84,8 +86,21 @@ class OpenApi:
         for served in self._of(place):
             parts.append(served.info.gvr.plural)
             if served.info.custom:
-                parts.append(codec.encode(self._custom_schema(served) or {}).decode())
+                parts.append(self._digest(served))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest().upper()
+
+    def _digest(self, served: Served) -> str:
+        target = target_of(served.info)
+        known = self._digests.get(target)
+        if known is None or known[0] is not served:
+            schema = codec.encode(self._custom_schema(served) or {})
+            known = self._digests[target] = served, hashlib.sha256(schema).hexdigest()
+        return known[1]
+
+    def _forget(self) -> None:
+        self._made.clear()
+        kept = (one for one in self._digests.items() if self._catalog.by_gvr(one[1][0].info.gvr) is one[1][0])
+        self._digests = dict(kept)
 
     def _kept(self, place: str, make: Callable[[], bytes]) -> Document:
         document = self._made.get(place)

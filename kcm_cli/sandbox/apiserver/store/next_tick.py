@@ -13,7 +13,7 @@ class NextTick:
         self._work = work
         self._due = False
 
-    def ask(self, event: Event) -> None:
+    def ask(self, event: Event | None = None) -> None:
         """Schedule the work. Subscribe it to the resources that the work depends on."""
         if not self._due:
             self._due = True

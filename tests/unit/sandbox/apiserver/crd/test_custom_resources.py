@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.runtime.turns import Part
+from kcm_cli.sandbox.apiserver.crd import controller, published
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.api import Api
@@ -411,6 +413,36 @@ async def test_a_definition_is_deleted_after_its_objects(api: Api) -> None:
         await asyncio.sleep(0.1)
         assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
         assert (await api.call("GET", THINGS)).body == b"404 page not found\n"
+
+
+class AlwaysOver(Part):
+    """A part of a turn that has time for nothing more."""
+
+    def is_over(self) -> bool:
+        return True
+
+
+async def test_objects_of_a_deleted_definition_are_deleted_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    await define(api)
+    for index in range(6):
+        held = thing(f"o{index}")
+        if index % 2:
+            held["metadata"]["finalizers"] = ["x.test/f"]
+        await api.json("POST", THINGS, held, status=201)
+    monkeypatch.setattr(controller, "Part", AlwaysOver)
+    await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    left = (await api.json("GET", THINGS))["items"]
+    assert len(left) > 3
+    await asyncio.sleep(0.1)
+    left = (await api.json("GET", THINGS))["items"]
+    assert [one["metadata"]["name"] for one in left] == ["o1", "o3", "o5"]
+    assert all("deletionTimestamp" in one["metadata"] for one in left)
+    for index in (1, 3, 5):
+        await api.json("PATCH", f"{THINGS}/o{index}", {"metadata": {"finalizers": None}}, headers=MERGE)
+    await asyncio.sleep(0.1)
+    assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
 
 
 def living() -> list[CustomVersion]:
@@ -847,6 +879,31 @@ async def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_t
     assert patches.keys() == {"{name}", "status", "scale"}
     for patch in patches.values():
         assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+
+
+async def test_the_index_of_openapi_reads_only_definitions_that_have_changed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for plural in ("things", "others"):
+        await define(api, definition(plural=plural, kind=plural.capitalize()))
+    before = (await api.json("GET", "/openapi/v3"))["paths"]
+    made: list[str] = []
+
+    def noted(schema: Any, target: Any, *, old: bool) -> Any:
+        made.append(target.kind)
+        return schema_of(schema, target, old=old)
+
+    schema_of = published.schema_of
+    monkeypatch.setattr(published, "schema_of", noted)
+    spec = {"type": "object", "properties": {"more": {"type": "string"}}}
+    changed = definition(version(spec=spec), plural="others", kind="Others")["spec"]
+    await api.json("PATCH", f"{DEFINITIONS}/others.x.test", {"spec": changed}, headers=MERGE)
+    await asyncio.sleep(0.1)
+    after = (await api.json("GET", "/openapi/v3"))["paths"]
+    assert {place for place in before if before[place] != after[place]} == {"apis/x.test/v1"}
+    place, _, digest = after["apis/x.test/v1"]["serverRelativeURL"].partition("?hash=")
+    assert (await api.call("GET", place, query={"hash": digest})).status == 200
+    assert made.count("Things") == 1  # for the document
 
 
 async def test_openapi_names_selectable_fields_and_has_defaults_in_v3_only(api: Api) -> None:
