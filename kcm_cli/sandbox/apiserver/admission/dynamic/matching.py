@@ -9,6 +9,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.labels import Selector
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE
 from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.store import Store
@@ -122,7 +123,7 @@ class Match:
             return False
         if any(_any(self._excluded, attrs, version) for version in (versions[:1] if self._exact else versions)):
             return False
-        if self._objects is not None and not any(_selected(self._objects, doc) for doc in (attrs.obj, attrs.old)):
+        if self._objects is not None and not any(_selected(self._objects, doc) for doc in _labelled(attrs)):
             return False
         return self._namespaces is None or self._namespace_matches(attrs, store)
 
@@ -150,6 +151,14 @@ def _any(rules: tuple[_Rule, ...], attrs: Attributes, version: Served) -> bool:
 def _selector(doc: Tree | None) -> Selector | None:
     """The selector; None if it selects everything."""
     return None if selector_is_empty(doc) else compile_selector(doc)
+
+
+def _labelled(attrs: Attributes) -> Sequence[Tree | None]:
+    """The objects whose labels count: a Scale has none, whatever labels the object has that is scaled."""
+    documents = (attrs.obj, attrs.old)
+    if attrs.subresource != SCALE:
+        return documents
+    return [{} for document in documents if document is not None]
 
 
 def _selected(selector: Selector, doc: Tree | None) -> bool:

@@ -254,6 +254,27 @@ async def test_a_scale_is_matched_as_a_scale(api: Api) -> None:
     assert (await api.merge(f"{path}/d/scale", {"spec": {"replicas": 3}})).status == 200
 
 
+@pytest.mark.parametrize(
+    ("selector", "refused"),
+    [
+        ({"matchLabels": {"app": "x"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, True),
+    ],
+    ids=["labels", "no label"],
+)
+async def test_a_scale_has_no_labels_to_select_by(api: Api, selector: Tree, refused: bool) -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"]}
+    constraints = {"resourceRules": [rule], "objectSelector": selector}
+    await validating(api, {"expression": "false"}, matchConstraints=constraints)
+    namespace = await api.namespace(account=False)
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    await api.make(path, {"metadata": {"name": "d", "labels": {"app": "x"}}, "spec": spec})
+    answer = await api.merge(f"{path}/d/scale", {"spec": {"replicas": 2}})
+    assert answer.status == (422 if refused else 200)
+
+
 async def test_the_policies_themselves_are_exempt(api: Api) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
