@@ -3,6 +3,7 @@
 upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -103,11 +104,32 @@ class Wanted(msgspec.Struct, frozen=True):
     bare: bool = False
 
 
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_PARAMETER = re.compile(rf'\s*;\s*({_TOKEN})\s*=\s*({_TOKEN}|"(?:[^"\\\r\n]|\\[^\r\n])*")')
+
+
+def _media_type(header: str) -> str:
+    """The media type of a Content-Type header; empty if its parameters cannot be read.
+
+    upstream: mime/mediatype.go#ParseMediaType
+    """
+    media, _, _ = header.partition(";")
+    position, found = len(media), dict[str, str]()
+    while match := _PARAMETER.match(header, position):
+        name, value = match[1].lower(), match[2]
+        if found.setdefault(name, value) != value:
+            return ""
+        position = match.end()
+    return media.strip().lower() if header[position:].strip() in ("", ";") else ""
+
+
 def readable(request: Request, *, custom: bool) -> Request:
     """The request with a body in JSON or YAML, converted from protobuf. Raises ApiError 400, 415."""
     header = request.headers.get("content-type", "")
-    media = header.partition(";")[0].strip()
-    if not header or media in (JSON, YAML):
+    if not header or header == JSON:
+        return request
+    media = _media_type(header)
+    if media in (JSON, YAML):
         return request
     if media != PROTOBUF or custom:
         raise unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)

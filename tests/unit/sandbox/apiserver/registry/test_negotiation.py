@@ -121,6 +121,39 @@ def test_media_types_of_bodies_that_are_not_supported(media: str, body: bytes, c
     assert found.value.code == code
 
 
+@pytest.mark.parametrize(
+    "media",
+    [
+        'application/json; charset="utf-8"',
+        "application/json;",
+        "application/json; a=b; A=b ;",
+        "Application/JSON ; charset = utf-8",
+        r'application/json; a="b\"; c"',
+    ],
+)
+def test_parameters_of_media_types_are_ignored(media: str) -> None:
+    assert readable(sent(media), custom=False).body == b"{}"
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        "application/json;foo",
+        "application/json;;",
+        "application/json; =b",
+        "application/json; a=",
+        'application/json; a="b',
+        "application/json; a=b; a=c",
+        "application/json, application/yaml",
+        "application /json",
+    ],
+)
+def test_media_types_whose_parameters_cannot_be_read_are_not_supported(media: str) -> None:
+    with pytest.raises(ApiError) as found:
+        readable(sent(media), custom=True)
+    assert found.value.code == 415
+
+
 def test_a_header_is_not_read_without_end() -> None:
     """Results are cached: half a million alternatives would be 75 MB."""
     header = "application/json," + "a," * 500_000
