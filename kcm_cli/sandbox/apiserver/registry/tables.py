@@ -92,16 +92,20 @@ class TableMedia(Media):
         return responses.doc_response(200, self._table(rows, metadata))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
-        frame = self._frame(type_, stored.doc)
+        frame = self._frame(type_, self._rows([stored.doc]), stored.doc)
         self._sent = True
         return frame
 
     def bookmark(self, mark: Doc) -> bytes:
+        """The cells of an object without a name. The end of the initial events shows its object in any case."""
         doc: Tree = mark
-        return self._frame("BOOKMARK", {**doc, "metadata": {"name": "", **doc["metadata"]}})
+        (row,) = self._rows([{**doc, "metadata": {"name": "", **doc["metadata"]}}])
+        if self._included != "None" or "annotations" in doc["metadata"]:
+            row["object"] = self._object(doc)
+        return self._frame("BOOKMARK", [row], doc)
 
-    def _frame(self, type_: str, doc: Doc) -> bytes:
-        table = self._table(self._rows([doc]), _version_of(doc))
+    def _frame(self, type_: str, rows: Sequence[Doc], doc: Doc) -> bytes:
+        table = self._table(rows, _version_of(doc))
         if self._sent:
             table["columnDefinitions"] = None
         return frame_of(type_, codec.encode(table))
@@ -126,12 +130,10 @@ class TableMedia(Media):
         row: Doc = {"cells": self._layout.cells(doc, now)}
         if self._layout.completed is not None and (conditions := self._layout.completed(doc)):
             row["conditions"] = conditions
-        row["object"] = self._shown(doc)
+        row["object"] = None if self._included == "None" else self._object(doc)
         return row
 
-    def _shown(self, doc: Tree) -> Doc | None:
-        if self._included == "None":
-            return None
+    def _object(self, doc: Tree) -> Doc:
         if self._included == "Object":
             return self._core.from_storage(self._served, doc)
         return {**metadata_only(self._served, doc), "apiVersion": self._version}

@@ -13,7 +13,7 @@ from kcm_cli.runtime.turns import Part, Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import Watcher
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.kit.api import CONFIG_MAPS, Api, started
+from tests.kit.api import CONFIG_MAPS, Api, Watching, started
 
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -164,6 +164,21 @@ async def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(api: Api
     assert set(mark["metadata"]) == {"resourceVersion", "annotations"}
     assert mark["spec"] == {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0}
     assert mark["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+
+
+@pytest.mark.parametrize("included", ["", "Object", "None"])
+async def test_the_row_of_a_bookmark_has_an_object_without_a_name(api: Api, included: str) -> None:
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    table = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    pairs = tuple({"watch": "true", "includeObject": included, **query}.items())
+    watch = Watching(InProcessTransport(api.server.api, api.user), Request("GET", "/api/v1/pods", pairs, table))
+    watch.task = asyncio.create_task(watch.run())
+    await asyncio.sleep(1)
+    await watch.end()
+    (row,) = watch.events[0]["object"]["rows"]
+    assert row["cells"][:2] == ["", "0/0"]
+    assert row["object"]["kind"] == ("Pod" if included == "Object" else "PartialObjectMetadata")
+    assert set(row["object"]["metadata"]) == {"resourceVersion", "annotations"}
 
 
 @pytest.mark.parametrize(("timeout_s", "marks"), [(30, 1), (65, 2)])
