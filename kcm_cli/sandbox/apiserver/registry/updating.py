@@ -200,7 +200,6 @@ class Updater:
         core, old = self._core, self._core.from_storage(call.hub, current.doc)
         doc = await core.made(call.served, current, change.produce)
         meta = doc["metadata"]
-        meta.pop("selfLink", None)
         namespace = namespace_of(core, call, meta)
         attrs = Attributes(
             "UPDATE", call.resource, change.subresource, namespace, call.name, call.user, doc, old,
@@ -226,6 +225,7 @@ class Updater:
         kept = await core.stored_version(call.served, doc)
         if change.options.dry_run:
             return kept
+        kept["metadata"].pop("selfLink", None)
         gvr = call.hub.storage
         if objects.emptied(doc, old, core.rules(hub)):
             core.store.delete(gvr, call.namespace, call.name, expected=current.revision)

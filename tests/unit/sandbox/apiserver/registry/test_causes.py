@@ -283,6 +283,17 @@ async def test_a_self_link_is_not_kept(api: Api) -> None:
     assert "selfLink" not in (await api.json("PUT", f"{NS}/configmaps/x", body))["metadata"]
 
 
+async def test_a_dry_run_shows_the_self_link_that_is_not_kept(api: Api) -> None:
+    await api.config_map("x")
+    path, dry = f"{NS}/configmaps/x", {"dryRun": "All"}
+    body = {"metadata": {"name": "x", "selfLink": "/x"}}
+    assert (await api.json("PUT", path, body, query=dry))["metadata"]["selfLink"] == "/x"
+    assert (await api.merge(path, body, query=dry)).doc["metadata"]["selfLink"] == "/x"
+    kept = (await api.merge(path, body)).doc
+    assert "selfLink" not in kept["metadata"]
+    assert (await api.get(path)).doc == kept
+
+
 async def test_an_empty_scope_is_none(api: Api) -> None:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": ""}
     hook = {"name": "a.b.c", "clientConfig": {"url": "https://a.b"}, "sideEffects": "None", "rules": [rule]}
