@@ -104,12 +104,12 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
 
 
 def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, generated: bool = False) -> ApiError:
-    """409: the name is taken. ``generated``: several generated names were taken."""
+    """409: the name is taken. ``generated``: the object has a generateName, whether or not it has been used."""
     text, found = f"{info.gvr.group_resource} {quote(name)} already exists", details(*info.named, name)
-    if not generated:
-        return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if deleting else text, details=found)
-    text += ", the server was not able to generate a unique name for the object"
-    return ApiError(409, "AlreadyExists", text, details={**found, "retryAfterSeconds": 1})
+    if generated:
+        text += ", the server was not able to generate a unique name for the object"
+        found["retryAfterSeconds"] = 1
+    return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if deleting else text, details=found)
 
 
 def precondition(field: str, wanted: object, known: object) -> str:

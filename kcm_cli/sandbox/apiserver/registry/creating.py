@@ -128,7 +128,8 @@ class Creator:
                 doc = attrs.obj = codec.decode_doc(pristine) if stem else doc
         current = core.store.get(call.hub.storage, call.namespace, taken)
         deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
-        raise already_exists(call.resource, taken, deleting=deleting, generated=bool(stem))
+        generated = bool(doc["metadata"].get("generateName"))
+        raise already_exists(call.resource, taken, deleting=deleting, generated=generated)
 
     async def _insert_once(self, draft: "_Draft", doc: Tree) -> "Stored | Tree":
         """Prepare, validate and store an object. Raises AlreadyExists, ApiError."""
@@ -136,7 +137,7 @@ class Creator:
         objects.fill_system_fields(doc["metadata"], core.random, core.clock.now(), draft.stem)
         async with self.around(call, Write(doc, None, options.dry_run)):
             rules, meta = self._validate(draft, doc), doc["metadata"]
-            draft.attrs.name = meta["name"]  # may have been generated
+            name = draft.attrs.name = call.name or meta["name"]  # which may have been generated
             await core.admission.validate(draft.attrs)
             if _is_version(meta.get("resourceVersion") or "0") and not options.dry_run:
                 raise plain("resourceVersion should not be set on objects to be created")
@@ -144,9 +145,9 @@ class Creator:
             doc = objects.ordered(call.hub.info, doc)
             kept = await core.stored_version(call.served, doc)
             if not options.dry_run:
-                return self._store(call, meta["name"], kept)
-            if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:
-                raise AlreadyExists(meta["name"])
+                return self._store(call, name, kept)
+            if core.store.get(call.hub.storage, call.namespace, name) is not None:
+                raise AlreadyExists(name)
             return kept
 
     def _store(self, call: Call, name: str, doc: Tree) -> Stored:

@@ -275,6 +275,21 @@ async def test_a_scale_has_no_labels_to_select_by(api: Api, selector: Tree, refu
     assert answer.status == (422 if refused else 200)
 
 
+async def test_an_applied_object_that_is_renamed_is_found_by_its_first_name(api: Api) -> None:
+    await mutating(api, "Object{metadata: Object.metadata{name: 'renamed'}}")
+    namespace = await api.namespace(account=False)
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    for name in ("a", "b"):
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        query = {"fieldManager": "me"}
+        answer = await api.call(
+            "PATCH", f"{path}/{name}", body, query=query, content_type="application/apply-patch+yaml"
+        )
+        assert (answer.status, answer.doc["metadata"]["name"]) == (201, "renamed")
+        assert (await api.get(f"{path}/{name}")).doc == answer.doc
+    assert (await api.get(f"{path}/renamed")).status == 404
+
+
 async def test_the_policies_themselves_are_exempt(api: Api) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})

@@ -30,6 +30,18 @@ async def test_generated_names_are_tried_again(api: Api) -> None:
     api.server.api.core.random.choices = choices  # type: ignore[method-assign]
 
 
+@pytest.mark.parametrize("finalizers", [[], ["a.b/c"]])
+async def test_a_name_beside_that_of_generated_ones_that_is_taken(api: Api, finalizers: list[str]) -> None:
+    body = {"metadata": {"name": "g-x", "generateName": "g-", "finalizers": finalizers}}
+    await api.json("POST", CONFIG_MAPS, body, status=201)
+    if finalizers:
+        await api.json("DELETE", f"{CONFIG_MAPS}/g-x")
+    refused = await api.json("POST", CONFIG_MAPS, body, status=409)
+    text = 'configmaps "g-x" already exists, the server was not able to generate a unique name for the object'
+    assert refused["message"] == ("object is being deleted: " if finalizers else "") + text
+    assert refused["details"]["retryAfterSeconds"] == 1
+
+
 async def test_repeated_bodies_create_independent_objects(api: Api) -> None:
     body = {"metadata": {"generateName": "g-", "labels": {"a": "b"}}, "data": {"x": "1"}}
     first = await api.json("POST", CONFIG_MAPS, body, status=201)
