@@ -34,32 +34,34 @@ class Scales:
         self._informers: dict[str, AnyInformer] = {kind.kind: context.cache(kind) for kind in SCALED}
 
     async def total(self, pods: Iterable[Pod]) -> tuple[int, bool]:
-        """(sum of the controllers' scales, whether some pod has no controller). Raises ScaleUnknown."""
-        seen: set[str] = set()
-        sizes: dict[str, int] = {}
+        """(sum of the controllers' scales, whether some pod has no controller). Raises ScaleUnknown.
+
+        The controller of a pod that is being deleted may be gone before it, as an old ReplicaSet beyond the history.
+        """
+        found: dict[str, tuple[str, int] | None] = {}
         unmanaged = False
         for pod in pods:
             ref = controller_of(pod)
             if ref is None:
                 unmanaged = True
-            elif ref.uid not in seen:
-                seen.add(ref.uid)
-                uid, size = await self._of(ref, pod)
-                sizes[uid] = size
+                continue
+            if ref.uid not in found:
+                found[ref.uid] = await self._of(ref, pod.namespace)
+            if found[ref.uid] is None and not pod.deleting:
+                raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
+        sizes = dict(one for one in found.values() if one is not None)
         return sum(sizes.values()), unmanaged
 
-    async def _of(self, ref: OwnerReference, pod: Pod) -> tuple[str, int]:
-        known = self._known(ref, pod.namespace)
+    async def _of(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+        """The uid and scale of a controller, or of its Deployment; None if it does not exist."""
+        known = self._known(ref, namespace)
         if known is not None:
             parent = controller_of(known)
             if ref.kind == REPLICA_SETS.kind and parent is not None and parent.kind == DEPLOYMENTS.kind:
-                known = self._known(parent, pod.namespace)
+                known = self._known(parent, namespace)
             if known is not None:
                 return known.uid, _size(known)
-        found = await self._from_server(ref, pod.namespace)
-        if found is None:
-            raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
-        return found
+        return await self._from_server(ref, namespace)
 
     def _known(self, ref: OwnerReference, namespace: str) -> Object | None:
         informer = self._informers.get(ref.kind)

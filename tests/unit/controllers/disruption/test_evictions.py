@@ -190,6 +190,22 @@ async def test_a_missing_scale_allows_no_disruption(world: World, story: Story, 
             await story.evict("p0")
 
 
+async def test_a_pod_that_outlives_its_controller_blocks_no_evictions(world: World, story: Story):
+    """kubernetes#130723: a ReplicaSet beyond the history is gone, and the last of its pods takes its time to end."""
+    async with story.running("replicaset-controller"):
+        await story.set_of(REPLICA_SETS, 3)
+        gone = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "old", "uid": "old", "controller": True}
+        await owned_pods(world, gone, 2)
+        await story.budget(maxUnavailable=1)
+        await world.wait(20)
+        assert (await story.status())["conditions"][0]["reason"] == "SyncFailed"
+        for name in ("p0", "p1"):
+            await world.patch(PODS, name, {"metadata": {"finalizers": ["example.com/slow"]}})
+            await world.delete(PODS, name)
+        await world.wait(20)
+        assert await story.numbers() == (3, 2, 3, 1)
+
+
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
 async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(world: World, story: Story, answer):
     broken = [True]
