@@ -73,7 +73,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Evictions:
     recheck: float | None = None
     for pod in snapshot.pods:
         granted_at = granted.get(pod.name)
-        if granted_at is None or pod.deleting:
+        if granted_at is None or pod.deleting or _is_later(pod, granted_at):
             continue
         left = DELETION_TIMEOUT_S - (now - parse_time(granted_at)).total_seconds()
         if left <= 0:
@@ -82,6 +82,12 @@ def plan(snapshot: Snapshot, now: datetime) -> Evictions:
         pending[pod.name] = granted_at
         recheck = left if recheck is None else min(recheck, left)
     return Evictions(pending, tuple(overdue), recheck)
+
+
+def _is_later(pod: Pod, granted_at: str) -> bool:
+    """Whether a pod was created after the eviction of one of this name was granted: that is gone."""
+    created = pod.metadata.creation_timestamp
+    return created is not None and parse_time(created) > parse_time(granted_at)
 
 
 def status(snapshot: Snapshot, pending: dict[str, str], now: datetime) -> PodDisruptionBudgetStatus:

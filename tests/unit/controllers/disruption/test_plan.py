@@ -29,9 +29,13 @@ def budget(status: dict[str, Any] | None = None, **spec: Any) -> PodDisruptionBu
     return POD_DISRUPTION_BUDGETS.decode(codec.encode({"metadata": metadata, "spec": spec, "status": status or {}}))
 
 
-def pod(name: str, *, ready: bool = True, deleting: bool = False, phase: str = "Running", **target: str) -> Pod:
+def pod(
+    name: str, *, ready: bool = True, deleting: bool = False, phase: str = "Running", made: str = "", **target: str
+) -> Pod:
     """A pod; ``target`` are the fields of its DisruptionTarget condition."""
     metadata = {"name": name, "namespace": "ns", "uid": name, "labels": {"app": "web"}}
+    if made:
+        metadata["creationTimestamp"] = made
     if deleting:
         metadata["deletionTimestamp"] = at(0)
     conditions = [{"type": "Ready", "status": str(ready)}]
@@ -131,6 +135,8 @@ def test_healthy_and_allowed(
         pytest.param({"h0": at(-900)}, pods(2), set(), {"h0"}, None, id="long ago"),
         pytest.param({"gone": at(0)}, pods(2), set(), set(), None, id="the pod is deleted"),
         pytest.param({"d": at(0)}, (*pods(1), pod("d", deleting=True)), set(), set(), None, id="on its way"),
+        pytest.param({"d": at(-20)}, (*pods(1), pod("d", made=at(-20))), {"d"}, set(), 100, id="no later"),
+        pytest.param({"d": at(-20)}, (*pods(1), pod("d", made=at(-19))), set(), set(), None, id="created again"),
         pytest.param({"h0": at(-20), "h1": at(-60)}, pods(2), {"h0", "h1"}, set(), 60, id="the first to run out"),
         pytest.param({"h0": at(-20), "h1": at(-600)}, pods(2), {"h0"}, {"h1"}, 100, id="one of two ran out"),
     ],
