@@ -16,6 +16,7 @@ from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.names import LABEL_MAX
 from kcm_cli.machinery.same import same
 from kcm_cli.planning.pod_template import controller_ref
 from kcm_cli.planning.template_form import same_when_defaulted, serialised
@@ -25,8 +26,6 @@ HASH_LABEL = "controller.kubernetes.io/hash"
 
 POD_HASH_LABEL = "controller-revision-hash"
 """The label with the hash of a DaemonSet's revision, and with that (or the name) of the revision of a pod."""
-
-_MAX_PREFIX = 223
 
 
 def patch_of(template: Doc) -> Doc:
@@ -62,8 +61,8 @@ def is_of(revision: ControllerRevision, template: Doc) -> bool:
 
 
 def name_of(prefix: str, hash_: str) -> str:
-    """The name of a revision: the prefix, cut so that it fits, and the hash."""
-    return f"{prefix[:_MAX_PREFIX]}-{hash_}"
+    """The name of a revision: the prefix, cut so that pods can have the name in a label, and the hash."""
+    return f"{prefix[: LABEL_MAX - 1 - len(hash_)]}-{hash_}"
 
 
 def surplus(

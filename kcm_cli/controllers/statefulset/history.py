@@ -17,6 +17,7 @@ from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.machinery.names import LABEL_MAX
 from kcm_cli.planning.revisions import in_order
 
 
@@ -35,8 +36,11 @@ class History:
         self._revisions = revisions
 
     async def of(self, set_: StatefulSet, selector: Selector) -> list[ControllerRevision]:
-        """The revisions that the set's selector matches, the oldest first. Orphans among them are adopted."""
-        known = self._revisions.candidates(set_)
+        """The revisions that the set's selector matches, the oldest first. Orphans among them are adopted.
+
+        Upstream gives a set of a long name revisions that no pod can have, since pods have the name in a label.
+        """
+        known = [one for one in self._revisions.candidates(set_) if len(one.name) <= LABEL_MAX]
         matching = in_order(revision for revision in known if selector.matches(revision.labels))
         orphans = [revision for revision in matching if controller_of(revision) is None]
         if orphans:

@@ -59,7 +59,8 @@ def test_finds_equal_data():
 
 def test_long_names_are_truncated():
     assert revisions.name_of("web", "abc") == "web-abc"
-    assert len(revisions.name_of("w" * 250, "x" * 10)) == 223 + 1 + 10
+    assert revisions.name_of("w" * 57, "x" * 5) == "w" * 57 + "-xxxxx"
+    assert revisions.name_of("w" * 57, "x" * 10) == "w" * 52 + "-xxxxxxxxxx"
 
 
 @pytest.mark.parametrize(

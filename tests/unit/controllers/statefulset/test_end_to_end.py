@@ -13,6 +13,7 @@ from kcm_cli.controllers.shared.failed_pods import FailedPods
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
+from kcm_cli.planning.revisions import patch_of
 from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import Faulty, controllers, metric
 from tests.kit.faults import Refusing, Rewriting, refusal
@@ -327,3 +328,25 @@ async def test_a_pod_that_its_node_rejects_is_not_replaced_again_and_again(world
         await world.wait(10)
         status = await story.status()
         assert (status["readyReplicas"], status["updatedReplicas"]) == (1, 1)
+
+
+@pytest.mark.parametrize("former", [False, True], ids=["at first", "with a revision of Go's manager"])
+async def test_a_set_of_a_long_name_has_its_pods(world: World, former):
+    """kubernetes#64023: the name of the revision is a label of pods, and must not be longer than that may be."""
+    name, story = "x" * 57, Story(world)
+    body = document() | {"metadata": {"name": name}}
+    made = await world.client.create(STATEFUL_SETS, "default", body)
+    if former:
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": made.uid, "controller": True}
+        metadata = {"name": f"{name}-5f6b8d9c7f", "labels": {"app": "db"}, "ownerReferences": [owner]}
+        data = patch_of((await world.get(STATEFUL_SETS, name))["spec"]["template"])
+        await world.client.create(CONTROLLER_REVISIONS, "default", {"metadata": metadata, "revision": 1, "data": data})
+    async with story.running():
+        await world.wait(60)
+        assert await story.pods() == {f"{name}-{number}": "i:1" for number in range(3)}
+        template = {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}
+        await world.client.patch(
+            STATEFUL_SETS, "default", name, {"spec": {"template": template}}, content_type=STRATEGIC_MERGE
+        )
+        await world.wait(120)
+        assert await story.pods() == {f"{name}-{number}": "i:2" for number in range(3)}
