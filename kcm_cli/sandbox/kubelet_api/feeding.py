@@ -13,8 +13,7 @@ from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.script import PREFIX
 from kcm_cli.sandbox.programs.execution import Execution
-from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
-from kcm_cli.sandbox.programs.interpreter import program_name
+from kcm_cli.sandbox.programs.interpreter import SHELLS, program_name
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
 from kcm_cli.sandbox.programs.tar_command import is_whole
 from kcm_cli.sandbox.streams.remote import Console
@@ -22,7 +21,6 @@ from kcm_cli.sandbox.views import SimulatedContainer
 
 EXEC = "exec"
 WHY = "nothing runs in the containers of a sandbox"
-SHELLS = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _MOST_LINE, _MOST_PARSED = 1 << 16, 1 << 20
 """The limits for a line of a script, and for the characters that are parsed until its lines are a whole command."""
 MOST_INPUT = 8 << 20
@@ -109,7 +107,7 @@ class Feeding:
     async def input(self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive, and ``head -c``
         with as much as it reads."""
-        sent, unpacks, is_long = bytearray(), bare(command)[:1] in (("tar",), ("/bin/tar",)), False
+        sent, unpacks, is_long = bytearray(), program_name("".join(bare(command)[:1])) == "tar", False
         counted, size = _COUNTED.fullmatch(" ".join(bare(command))), 0
         while (counted is None or size < int(counted[1])) and (data := await console.stdin.read()):
             size += len(data)
@@ -275,13 +273,13 @@ class _Keys:
 
 def bare(command: tuple[str, ...]) -> tuple[str, ...]:
     """The only command of a shell's script, or the command itself."""
-    is_script = len(command) == 3 and command[:1] in SHELLS and command[1] == "-c"
+    is_script = len(command) == 3 and program_name(command[0]) in SHELLS and command[1] == "-c"
     return tuple(command[2].split()) if is_script else command
 
 
 def is_shell(command: tuple[str, ...]) -> bool:
     """Whether a command is a shell that reads its script from the input."""
-    return command[:1] != () and program_name(command[0]) in SHELL_NAMES and set(command[1:]) <= _OF_INPUT
+    return command[:1] != () and program_name(command[0]) in SHELLS and set(command[1:]) <= _OF_INPUT
 
 
 def hint(container: str) -> str:

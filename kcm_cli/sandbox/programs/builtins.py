@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kcm_cli.sandbox.programs import file_commands
 from kcm_cli.sandbox.programs.control import Ended, Jump, Returned
 from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
-from kcm_cli.sandbox.programs.shell import LEAVE, Job, Shell
+from kcm_cli.sandbox.programs.shell import FIRST_NUMBER, LEAVE, Job, Shell
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
@@ -19,8 +19,6 @@ _SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII | re.DOTALL)
 _OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "P"}
 """Named options of shells, and letters for them: ``P`` is none of shells."""
 _SAFE = re.compile(r"[\w./:=@%+,-]+", re.ASCII)
-_FIRST = 7
-"""As in ``expansion``: the number of the shell of a command, to which those of its jobs are added."""
 _SIGNALS = {
     "HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "TERM": 15, "CONT": 18, "STOP": 19,
     "WINCH": 28,
@@ -206,7 +204,7 @@ def kill(shell: Shell, words: Sequence[str]) -> int:
 def _is_signalled(shell: Shell, word: str, name: str) -> bool:
     """Send a signal to a process; returns whether it exists. The name of signal 0 is ``EXIT``."""
     number = int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else 0
-    if (number == _FIRST and shell.assumes) or _job(shell, word) is not None:
+    if (number == FIRST_NUMBER and shell.assumes) or _job(shell, word) is not None:
         raise Unsupported("kill of a shell or of a command in the background")
     if number == 1 and name != LEAVE:
         if not shell.assumes:
@@ -218,7 +216,7 @@ def _is_signalled(shell: Shell, word: str, name: str) -> bool:
 def _job(shell: Shell, word: str) -> Job | None:
     number = word[1:] if word.startswith("%") else ""
     if not number and re.fullmatch(r"\d{1,9}", word, re.ASCII):
-        number = str(int(word) - _FIRST)
+        number = str(int(word) - FIRST_NUMBER)
     return next((job for job in shell.jobs if str(job.number) == number), None)
 
 

@@ -12,15 +12,13 @@ from kcm_cli.sandbox.programs import arithmetic
 from kcm_cli.sandbox.programs.arithmetic import DividedByZero
 from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
-from kcm_cli.sandbox.programs.shell import Shell
+from kcm_cli.sandbox.programs.shell import FIRST_NUMBER, Shell
 from kcm_cli.sandbox.programs.syntax import Arithmetic, Parameter, Part, Simple, Substitution, Text, Word
 
 _WILD = re.compile(r"[*?\[]")
 _PECULIAR = re.compile(r"\\|\[\^|\[[:.=]|\[\[[*?\[]\]")
 """What shells read otherwise than ``fnmatch``."""
 _BLANKS = re.compile(r"[ \t\n]+")
-_FIRST_NUMBER = 7
-"""The number of the process of a command in a container, and that of its first job less one."""
 _MOST_FIELDS = 10_000
 
 
@@ -179,9 +177,9 @@ class Expansion:
             case "#":
                 return True, str(len(variables.parameters))
             case "$":
-                return True, str(_FIRST_NUMBER if shell.assumes else 1)
+                return True, str(FIRST_NUMBER if shell.assumes else 1)
             case "!":
-                return bool(shell.jobs), str(_FIRST_NUMBER + shell.jobs[-1].number) if shell.jobs else ""
+                return bool(shell.jobs), str(FIRST_NUMBER + shell.jobs[-1].number) if shell.jobs else ""
             case "-":
                 return True, "".join(sign for sign, on in (("e", shell.strict), ("u", shell.must_be_set)) if on)
             case "@" | "*":

@@ -29,6 +29,8 @@ STOP, LEAVE = "TERM", "EXIT"
 INTERRUPTED = 143
 """The exit code of a command that SIGTERM has ended."""
 SCRIPT_ERROR = 2
+FIRST_NUMBER = 7
+"""The number of the process of a command in a container, and that of its first job less one."""
 Sink = str | Captured
 """Where output goes: the container's output or errors, nowhere, a file by its path, or text that is captured."""
 
