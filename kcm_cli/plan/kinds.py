@@ -36,6 +36,7 @@ def _cluster(path: str, kind: str, **more: object) -> ListedKind:
 
 
 _DEVICES = ("v1beta2", "v1beta1")
+_POLICIES = "admissionregistration.k8s.io/v1"
 KINDS = (
     _cluster("v1/namespaces", "Namespace"),
     _cluster("v1/nodes", "Node"),
@@ -82,10 +83,12 @@ KINDS = (
     _kind("resource.k8s.io/v1/resourceclaims", "ResourceClaim", older=_DEVICES),
     _kind("resource.k8s.io/v1/resourceclaimtemplates", "ResourceClaimTemplate", older=_DEVICES),
     _cluster("resource.k8s.io/v1/resourceslices", "ResourceSlice", older=_DEVICES),
-    _cluster("admissionregistration.k8s.io/v1/validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
-    _cluster("admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-    _cluster("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
-    _cluster("admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    _cluster(f"{_POLICIES}/mutatingadmissionpolicies", "MutatingAdmissionPolicy", older=("v1beta1",)),
+    _cluster(f"{_POLICIES}/mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", older=("v1beta1",)),
+    _cluster(f"{_POLICIES}/validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
+    _cluster(f"{_POLICIES}/validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
+    _cluster(f"{_POLICIES}/validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    _cluster(f"{_POLICIES}/mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
 )
 CONFIG_MAPS = _kind("v1/configmaps", "ConfigMap")
 EVENTS = _kind("v1/events", "Event")

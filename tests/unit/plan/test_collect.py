@@ -15,6 +15,7 @@ from kcm_cli.plan.snapshot import is_time_of_cluster
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.sandbox.apiserver.admission.dynamic import mutating, validating
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.places import ROOT
 from tests.kit.simulation import NAMESPACE, World
@@ -126,6 +127,11 @@ def test_the_cluster_role_is_sufficient_and_minimal() -> None:
     snapshot, _ = read(prepare=bound, user=user)
     assert {gap.resource for gap in snapshot.gaps} == {"secrets", "configmaps", "events", "custom"}
     assert all(any(gvr.plural == kind.gvr.plural for gvr in snapshot.collections) for kind in KINDS)
+
+
+def test_what_admits_writes_is_read() -> None:
+    admit = (mutating.POLICIES, mutating.BINDINGS, validating.POLICIES, validating.BINDINGS)
+    assert {*admit} <= {kind.gvr for kind in KINDS}
 
 
 def test_all_lists_have_one_version_and_are_paginated() -> None:
