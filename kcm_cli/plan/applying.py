@@ -246,6 +246,9 @@ class Applying(msgspec.Struct):
         try:
             return served, namespace, await self.twin.client.get_doc(served.partial(), namespace, target.name)
         except NotFound as error:
+            unread = next((one for one in self.twin.snapshot.gaps if one.resource == served.gvr.group_resource), None)
+            if unread is not None:
+                raise PlanError(f"error: {target} is not in the snapshot: {unread.resource}: {unread.reason}") from None
             where = f" in namespace {namespace}" if namespace else ""
             raise PlanError(f"Error from server (NotFound): {error}{where}") from None
         except (ApiError, ValueError) as error:

@@ -208,6 +208,7 @@ def nested(levels: int) -> object:
         (FailNode("zone=x"), "error: no node has the label zone=x"),
         (Scale(Target("deploy", "nope", NAMESPACE), 1), "not found"),
         (Scale(Target("nodes", "node-1"), 1), "cannot be scaled"),
+        (Delete(Target("secret", "x")), "error: secret/x is not in the snapshot: secrets: never read"),
         (Delete(Target("unicorns", "x")), 'error: the server doesn\'t have a resource type "unicorns"'),
         (SetImage(Target("deploy", "web", NAMESPACE), "v2", "other"), "has no container other"),
         (Apply({"kind": "Unicorn", "apiVersion": "v1", "metadata": {"name": "x"}}), "no matches for kind"),
