@@ -95,20 +95,26 @@ def verdict(answer: Answer) -> str:
         plural = "s" if len(fresh) > 1 else ""
         return f"{len(fresh)} problem{plural}: {counts}"
     if not answer.changes:
-        if not answer.audit:
-            return f"Nothing is written but Leases, Events and the status of autoscalers ({answer.routine} writes)."
-        work = sum(one.count for one in answer.audit if not one.scheduled)
-        regular = sum(one.count for one in answer.audit if one.scheduled)
-        also = f" and {regular} of the regular work of CronJobs and autoscalers" if regular else ""
-        if not work:
-            return f"Nothing is written but {answer.routine} writes of routine{also}."
-        return f"{work} writes besides {answer.routine} of routine{also}."
-    if not (answer.differences or answer.unlisted):
-        return "Nothing ends differently."
-    if answer.assumed:
-        holds = answer.assumed[0] if len(answer.assumed) == 1 else f"{len(answer.assumed)} assumptions hold"
-        return f"The change brings no problems, if {holds}."
-    return "The change brings no problems."
+        text = _audited(answer)
+    elif answer.differences or answer.unlisted:
+        text = "The change brings no problems"
+    else:
+        text = "Nothing ends differently"
+    if not answer.assumed:
+        return f"{text}."
+    holds = answer.assumed[0] if len(answer.assumed) == 1 else f"{len(answer.assumed)} assumptions hold"
+    return f"{text}, if {holds}."
+
+
+def _audited(answer: Answer) -> str:
+    if not answer.audit:
+        return f"Nothing is written but Leases, Events and the status of autoscalers ({answer.routine} writes)"
+    work = sum(one.count for one in answer.audit if not one.scheduled)
+    regular = sum(one.count for one in answer.audit if one.scheduled)
+    also = f" and {regular} of the regular work of CronJobs and autoscalers" if regular else ""
+    if not work:
+        return f"Nothing is written but {answer.routine} writes of routine{also}"
+    return f"{work} writes besides {answer.routine} of routine{also}"
 
 
 def _counted(kind: str, count: int) -> str:

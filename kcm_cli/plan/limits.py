@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from kcm_cli.component.version import BINARY, SERVERS, release_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
+from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.losses import SERVICES
 from kcm_cli.plan.observe import NAMESPACES
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.simulation import Simulation
-from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.snapshot import Gap, Snapshot
 from kcm_cli.plan.twin.pods import DEFAULTS
 from kcm_cli.plan.twin.twin import lacking
 
 _ALWAYS = (
     "webhooks, other operators, the cloud and autoscalers of nodes are absent",
     "times to start and to readiness are those that the cluster's own pods took",
+    "programs do not run: what NetworkPolicies and Ingresses let through, and what RBAC allows, makes no difference",
     "load on autoscaled workloads stays what it was",
     "a new leader has lost its predecessor's memory: back-offs and stabilisation windows begin anew",
 )
@@ -24,6 +26,7 @@ _OF_THE_SERVER: dict[Key, str] = {
     **{(NAMESPACES, "", name): f"Namespace {name}" for name in ("kube-node-lease", "kube-public")},
 }
 """Objects that an API server keeps. upstream: pkg/controlplane/controller/{kubernetesservice,systemnamespaces}"""
+_ORDER = {one.key: number for number, one in enumerate(KINDS)}
 _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom resources"}
 """What is not read unless it is asked for."""
 
@@ -63,7 +66,7 @@ def _cut(snapshot: Snapshot) -> Iterator[str]:
         moment = format_time(snapshot.taken_at)
         yield f"the cut is torn: read later than {moment}, since the server no longer had that version: {kinds}"
     for gap in snapshot.gaps:
-        if gap.partial or gap.resource not in (*_USUAL, "events"):
+        if _is_unusual(gap):
             yield f"{gap.resource}: {gap.reason}"
     if snapshot.skipped:
         yield f"objects that cannot be read: {len(snapshot.skipped)} ({', '.join(sorted(set(snapshot.skipped)))})"
@@ -81,3 +84,15 @@ def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:
     if usual:
         read = ", ".join(words for kind, words in _USUAL.items() if kind in usual.values())
         yield f"not run, since they need what is not read ({read}): {', '.join(usual)}"
+
+
+def _is_unusual(gap: Gap) -> bool:
+    return gap.partial or gap.resource not in (*_USUAL, "events")
+
+
+def unread(snapshot: Snapshot) -> tuple[str, ...]:
+    """What should have been read and was not, what most plans depend on first."""
+    gaps = [gap for gap in snapshot.gaps if _is_unusual(gap)]
+    whole = {gap.resource for gap in gaps if not gap.partial}
+    named = sorted(whole, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    return (*(("objects of other namespaces",) if any(gap.partial for gap in gaps) else ()), *named)

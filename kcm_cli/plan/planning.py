@@ -34,7 +34,7 @@ from kcm_cli.plan.changes import Apply, Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
 from kcm_cli.plan.formatting import describe_changes
 from kcm_cli.plan.kinds import KINDS
-from kcm_cli.plan.limits import not_modelled
+from kcm_cli.plan.limits import not_modelled, unread
 from kcm_cli.plan.losses import lost_data, lost_endpoints
 from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
 from kcm_cli.plan.questions import with_kinds
@@ -97,6 +97,7 @@ def plan(
         problems=_problems(runs, shown),
         assumed=(
             *(f"image {image}, which no node has, can be pulled" for image in changed.images),
+            *_read_enough(snapshot),
             *assumed,
             *changed.assumed,
             *_evicted_jobs(happened),
@@ -148,12 +149,17 @@ def _risks(
         if one.kind != "image" and (one.kind, one.about) not in known
     ]
     found.sort(key=lambda one: (one.kind, one.about, one.text))
-    return (Risk(f"if {_images(images)} cannot be pulled", tuple(found)),) if found else ()
+    return (Risk(f"if {_some(images)} cannot be pulled", tuple(found)),) if found else ()
 
 
-def _images(images: Sequence[str]) -> str:
-    shown = ", ".join(images[:_SHOWN])
-    more = f" and {len(images) - _SHOWN} more" if len(images) > _SHOWN else ""
+def _read_enough(snapshot: Snapshot) -> Iterator[str]:
+    if missing := unread(snapshot):
+        yield f"what could not be read makes no difference: {_some(missing)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{shown}{more}"
 
 

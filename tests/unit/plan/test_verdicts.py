@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from kcm_cli.cli.plan import main
+from kcm_cli.machinery.labels import EVERYTHING
 from kcm_cli.plan import (
     Apply,
     Delete,
@@ -22,7 +24,12 @@ from kcm_cli.plan import (
     plan,
     save,
 )
-from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.planning import _problems
+from kcm_cli.plan.refusals import Refusal
+from kcm_cli.plan.shown_part import Shown
+from kcm_cli.plan.simulation import Simulation
+from kcm_cli.plan.snapshot import Gap, Snapshot
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes.shape import CAPACITY
@@ -541,3 +548,15 @@ def test_a_workload_of_an_operator_is_judged_as_any_other(run: Run, word: str) -
     ran = run(operated(), "--scale", f"{NAMESPACE}/{word}=3", manifests=[most])
     assert (ran.code, ran.verdict) == (3, "1 problem: 1 object does not finish")
     assert "maximum memory usage per Pod is 1Mi" in ran.text
+
+
+# -- what was not read
+
+
+def test_what_may_not_be_read_is_assumed_to_make_no_difference(run: Run) -> None:
+    refused = tuple(Gap(name, "forbidden") for name in ("networkpolicies.networking.k8s.io", "nodes"))
+    snapshot = replace(settled(), gaps=(*settled().gaps, *refused, Gap("pods", "only those of one", partial=True)))
+    missing = "objects of other namespaces, nodes, networkpolicies.networking.k8s.io"
+    for count, verdict in ((4, "The change brings no problems"), (3, "Nothing ends differently")):
+        ran = run(snapshot, "--scale", f"{NAMESPACE}/deploy/api={count}")
+        assert (ran.code, ran.verdict) == (0, f"{verdict}, if what could not be read makes no difference: {missing}.")
