@@ -1,7 +1,7 @@
 """Makes an answer from a snapshot and changes: for each seed a run without the changes and one with them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 
@@ -210,20 +210,26 @@ def _problems(runs: Sequence[tuple[Simulation, Simulation]], shown: Shown) -> tu
     counts: Counter[tuple[str, Object]] = Counter()
     found: dict[tuple[str, Object], Problem] = {}
     for base, changed in runs:
-        before = {(one.kind, one.about): one for one in base.problems} if base is not changed else {}
-        now: dict[tuple[str, Object], list[Refusal]] = {}
-        for one in (*changed.problems, *_losses(base, changed)):
-            now.setdefault((one.kind, one.about), []).append(one)
+        before = _by_object(base.problems if base is not changed else ())
+        now = _by_object((*changed.problems, *_losses(base, changed)))
         counts.update(now.keys())
         for key, some in now.items():
-            earlier = before.get(key)
-            already = earlier is not None and not any(_is_worse(one, earlier) for one in some)
+            earlier = before.get(key, ())
+            already = all(any(not _is_worse(one, other) for other in earlier) for one in some)
             text = "; ".join(dict.fromkeys(one.text for one in some))
             known = found.get(key)
             if known is None or (known.already and not already):
                 found[key] = Problem(*key, text, already, 1, not shown.has(key[1]))
     ranked = (replace(one, seeds=counts[key]) for key, one in found.items())
     return tuple(sorted(ranked, key=lambda one: (one.already, one.elsewhere, one.kind, one.about, one.text)))
+
+
+def _by_object(refusals: Iterable[Refusal]) -> dict[tuple[str, Object], list[Refusal]]:
+    """By kind and object. Of one there may be several, with facts of their own."""
+    found: dict[tuple[str, Object], list[Refusal]] = {}
+    for one in refusals:
+        found.setdefault((one.kind, one.about), []).append(one)
+    return found
 
 
 def _losses(base: Simulation, changed: Simulation) -> Iterator[Refusal]:

@@ -560,3 +560,11 @@ def test_what_may_not_be_read_is_assumed_to_make_no_difference(run: Run) -> None
     for count, verdict in ((4, "The change brings no problems"), (3, "Nothing ends differently")):
         ran = run(snapshot, "--scale", f"{NAMESPACE}/deploy/api={count}")
         assert (ran.code, ran.verdict) == (0, f"{verdict}, if what could not be read makes no difference: {missing}.")
+
+
+def test_several_problems_of_one_object_are_compared_each_with_its_like() -> None:
+    api = Object("Deployment", NAMESPACE, "api")
+    both = [Refusal("stuck", api, "1 of 2 replicas updated", (1, 1, 0)), Refusal("stuck", api, "as those that it has")]
+    without, with_change = (Simulation(0.0, [], [], [], {}, {}, both, {}, {}) for _ in range(2))
+    (one,) = _problems([(without, with_change)], Shown("", EVERYTHING, settled(), ()))
+    assert one.already
