@@ -29,8 +29,8 @@ def scale(rollout: Rollout) -> Rollout:
     desired = replicas_of(deployment)
     only = _active_or_latest(rollout)
     if only is not None:
-        # Upstream keeps the annotation with the earlier size here, and never rolls out the new template.
-        noted = only is rollout.new or not _was_for_another_size(only, desired)
+        # Upstream keeps the annotation with the earlier size here, and takes the Deployment for being scaled for ever.
+        noted = not _was_for_another_size(only, desired)
         return rollout if only.replicas == desired and noted else rollout.scaled({only.name: desired})
     if _saturated(rollout):
         return rollout.scaled({target.name: 0 for target in active(rollout.old)})

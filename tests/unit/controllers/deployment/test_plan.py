@@ -248,6 +248,19 @@ def test_two_replica_sets_of_the_template_with_one_other_template_show_that_it_i
     assert (second in sizes(planned(d, *sets))) != creates
 
 
+def test_a_new_replica_set_that_has_the_new_size_already_completes() -> None:
+    """Rolled back and scaled at once, in the middle of a rollout without a surge: kubernetes#138036."""
+    d, new = deployment(3), replica_set("new", "v2", 3, desired=4, most=5)
+    (update,) = [a for stage in planned(d, new) for a in stage.actions if isinstance(a, Update)]
+    assert update.changes == {
+        ("metadata", "annotations"): {**new.annotations, spec.DESIRED_REPLICAS: "3", spec.MAX_REPLICAS: "4"}
+    }
+    rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, desired=3, most=4),), {}), NOW)
+    report = status(rollout, Outcome(), NOW)
+    assert report is not None
+    assert {c.reason for c in report.status.conditions} == {spec.MINIMUM_AVAILABLE, spec.REPLICA_SET_AVAILABLE}
+
+
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 20))
 def test_proportions_add_up(desired: int, old: int, new: int) -> None:
     d = deployment(desired)
