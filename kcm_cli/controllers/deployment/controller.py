@@ -154,8 +154,9 @@ class DeploymentController:
         deployment = self._owner_of(replica_set) if replica_set is not None else None
         if replica_set is None or deployment is None or deployment.spec.strategy.type != spec.RECREATE:
             return ()
-        pods = controlled_by(self._pods.store, pod.namespace, replica_set.uid)
-        return () if any(not is_terminal(one) for one in pods) else (deployment.key,)
+        pods = self._pods.store.by_index(CONTROLLER_UID, replica_set.uid)
+        runs = any(one.namespace == pod.namespace and not is_terminal(one) for one in pods)
+        return () if runs else (deployment.key,)
 
     def _owner_of(self, replica_set: ReplicaSet) -> Deployment | None:
         return living_owner(DEPLOYMENTS.kind, self._deployments.store, replica_set)
