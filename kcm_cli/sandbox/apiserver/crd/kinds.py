@@ -196,6 +196,10 @@ class CustomVersion(Conversion):
 
     # Conversion: see ``registry.conversion``.
 
+    @property
+    def lasts(self) -> bool:
+        return self._webhook is None
+
     def default(self, doc: Tree) -> None:
         """Fill in the defaults of this version, in place."""
         if doc.get("kind") == self.target.kind:

@@ -12,6 +12,11 @@ from kcm_cli.sandbox.apiserver.types import Tree
 class Conversion:
     """The conversion of one resource. The defaults convert nothing, and need no preparation."""
 
+    @property
+    def lasts(self) -> bool:
+        """Whether ``read`` works at any time once ``prepare`` was called, and not until the next await only."""
+        return True
+
     def to_storage(self, doc: Tree) -> Tree:
         """A document in the stored form; a custom object stays as it is."""
         return doc

@@ -17,6 +17,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.apply.resets import ALL, SPEC, SPEC_AND_METADATA, STATUS, Writable
 from kcm_cli.sandbox.apiserver.components import Components
@@ -235,6 +236,10 @@ class Core(msgspec.Struct, frozen=True):
         """Whether ``prepare`` does anything for a resource."""
         return served.info.custom and served.converts
 
+    def lasts(self, served: Served) -> bool:
+        """Whether what ``prepare`` does for a resource lasts beyond the next await."""
+        return served.conversion is None or served.conversion.lasts
+
     async def prepare(self, served: Served, *stored: Stored, cached: bool = False) -> None:
         """Prepare ``from_storage`` of these objects, until the next await. cached: call the conversion webhook only for
         those whose conversion is not known. Raises ApiError 500, UnknownVersion."""
@@ -262,9 +267,16 @@ class Core(msgspec.Struct, frozen=True):
                 raise initializing(served.info, str(error)) from None
 
     async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
-        """``prepare`` for a list. Raises ApiError 429, 500."""
+        """``prepare`` for a list, in turns of the loop if what is prepared lasts. Raises ApiError 429, 500."""
         try:
-            await self.prepare(served, *stored, cached=True)
+            if not self.lasts(served):
+                await self.prepare(served, *stored, cached=True)
+                return
+            part = Part()
+            for one in stored if self.prepares(served) else ():
+                await self.prepare(served, one)
+                if part.is_over():
+                    await part.next()
         except UnknownVersion as error:  # upstream's watch cache cannot be filled then
             raise initializing(served.info, str(error)) from None
 

@@ -97,15 +97,22 @@ class ShapedJson(Media):
 
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         kind, api_version = self._list_names
-        shaped = [self._shape(stored.doc) for stored in items]
-        if not self._typed:
-            shaped = [{k: v for k, v in doc.items() if k not in ("kind", "apiVersion")} for doc in shaped]
+        conversion = self._served.conversion
+        if conversion is None or conversion.lasts:
+            made = await made_in_turns(self._item, items)
+        else:
+            made = [self._item(stored) for stored in items]
         metadata = responses.list_metadata(revision, more, left)
         if self._served.info.custom:
             metadata.setdefault("continue", "")
-        return responses.doc_response(
-            200, {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": shaped}
-        )
+        head = codec.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})[:-1]
+        return Response(200, responses.JSON_HEADERS, b'%s,"items":[%s]}\n' % (head, b",".join(made)))
+
+    def _item(self, stored: Stored) -> bytes:
+        doc = self._shape(stored.doc)
+        if not self._typed:
+            doc = {key: value for key, value in doc.items() if key not in ("kind", "apiVersion")}
+        return codec.encode(doc)
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, codec.encode(self._shape(stored.doc)))

@@ -82,10 +82,10 @@ class TableMedia(Media):
 
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         metadata = responses.list_metadata(revision, more, left)
-        if self._core.prepares(self._served):
+        if not self._core.lasts(self._served):
             rows = self._rows([stored.doc for stored in items])
             return responses.doc_response(200, self._table(rows, metadata))
-        docs = await made_in_turns(lambda stored: stored.doc, items)
+        docs = await made_in_turns(lambda stored: self._read(stored.doc), items)
         if self._layout.order is not None:
             docs.sort(key=self._layout.order)
         rows = await made_in_turns(partial(self._row, now=self._core.clock.now()), docs)
@@ -113,9 +113,10 @@ class TableMedia(Media):
     def _rows(self, docs: Iterable[Doc]) -> Sequence[Doc]:
         """The rows of prepared documents."""
         now = self._core.clock.now()
-        if self._served.info.custom:
-            docs = [self._core.from_storage(self._served, doc) for doc in docs]
-        return [self._row(doc, now) for doc in docs]
+        return [self._row(self._read(doc), now) for doc in docs]
+
+    def _read(self, doc: Tree) -> Tree:
+        return self._core.from_storage(self._served, doc) if self._served.info.custom else doc
 
     def _table(self, rows: Sequence[Doc], metadata: Doc) -> Doc:
         return {

@@ -881,6 +881,25 @@ async def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_t
         assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
 
 
+@pytest.mark.parametrize("accept", ["application/json", "application/json;as=Table;g=meta.k8s.io;v=v1"])
+async def test_lists_in_another_version_are_made_in_turns(
+    api: Api, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    await define(api, definition(version(), version("v2", storage=False)))
+    for index in range(9):
+        await api.json("POST", THINGS, thing(f"o{index}"), status=201)
+    monkeypatch.setattr(Part, "is_over", lambda part: True)
+    for served in ("v1", "v2"):
+        path, turns = THINGS.replace("v1", served), 0
+        listing = asyncio.create_task(api.json("GET", path, headers={"accept": accept}))
+        while not listing.done():
+            turns += 1
+            await asyncio.sleep(0)
+        found = await listing
+        assert len(found.get("items") or found["rows"]) == 9
+        assert turns > 18, "one for the preparation and one for the form of each object"
+
+
 async def test_the_index_of_openapi_reads_only_definitions_that_have_changed(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
