@@ -12,7 +12,7 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Meanwhile
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 CONFIG_MAPS, SECRETS = resource("configmaps"), resource("secrets")
 INFO = {"metadata": {"name": "cluster-info", "labels": {"mine": "kept"}}, "data": {"kubeconfig": "text", "other": "x"}}

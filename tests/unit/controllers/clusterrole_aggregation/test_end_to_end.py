@@ -10,7 +10,7 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 CHOSEN = {"example.com/part": "true"}

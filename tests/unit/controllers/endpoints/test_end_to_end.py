@@ -8,7 +8,7 @@ from tests.kit.controlling import controllers
 from tests.kit.faults import Refusing
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 ENDPOINTS, SERVICES = resource("endpoints"), resource("services")
 NAME = {"metadata": {"name": "web"}}

@@ -8,7 +8,7 @@ from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirr
 from tests.kit.controlling import controllers
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 SERVICES = resource("services")
 ENDPOINTS = resource("endpoints")

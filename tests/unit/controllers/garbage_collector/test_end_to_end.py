@@ -26,7 +26,7 @@ from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting
 from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
 from tests.kit.world import World, resource, running_world
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 CONFIG_MAPS = resource("configmaps")
 SECRETS = resource("secrets")
@@ -715,7 +715,7 @@ forests = st.lists(st.lists(st.integers(0, 7), max_size=2, unique=True), min_siz
 @given(forests, st.sets(st.integers(0, 7), min_size=1), st.sampled_from(["Background", "Foreground"]))
 async def test_only_objects_with_a_kept_owner_are_kept(certificates: Certificates, forest, deleted, propagation):
     """Each object is owned by some earlier ones; after any deletions objects without owners are deleted."""
-    async with running_world(certificates, nodes=0) as world, (story := Story(world)).running():
+    async with running_world(certificates, alone=True) as world, (story := Story(world)).running():
         made: list[dict[str, Any]] = []
         stays: list[bool] = []
         for number, owners in enumerate(forest):

@@ -16,7 +16,7 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import NODES, World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 DUAL = "10.0.0.0/22,fd00::/60"
 EVENTS = resource("events")
@@ -252,7 +252,7 @@ async def test_lost_requests_and_answers(world: World, seed):
         assert len(cidrs) == len({cidr for [cidr] in cidrs.values()}) == 8
 
 
-@pytest.mark.cluster(nodes=2, ranged=False)
+@pytest.mark.cluster(alone=False, nodes=2, ranged=False)
 async def test_simulated_nodes_wait_for_their_ranges(world: World):
     await world.wait(20)
     assert await given(world) == {"node-1": [], "node-2": []}

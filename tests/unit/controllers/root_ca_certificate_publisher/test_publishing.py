@@ -19,7 +19,7 @@ from tests.kit.faults import Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 NAMESPACES = resource("namespaces", namespaced=False)
 

@@ -15,7 +15,7 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Held, Noting, Refusing, Rewriting
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
 ADDRESSES = resource("ipaddresses", "networking.k8s.io", namespaced=False)

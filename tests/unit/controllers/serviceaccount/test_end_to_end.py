@@ -9,7 +9,7 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 NAMESPACES = resource("namespaces", namespaced=False)
 ACCOUNTS = resource("serviceaccounts")

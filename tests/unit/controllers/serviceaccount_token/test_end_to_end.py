@@ -15,7 +15,7 @@ from tests.kit.faults import Held, Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")

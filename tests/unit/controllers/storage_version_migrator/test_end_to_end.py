@@ -13,7 +13,7 @@ from tests.kit.own_group import serve
 from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 GROUP = "storagemigration.k8s.io"
 MIGRATIONS = resource("storageversionmigrations", GROUP, "v1beta1", namespaced=False)

@@ -13,7 +13,7 @@ from tests.kit.faults import Refusing, Rewriting
 from tests.kit.own_group import serve
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 GROUP = "internal.apiserver.k8s.io"
 VERSIONS = resource("storageversions", GROUP, "v1alpha1", namespaced=False)

@@ -16,7 +16,7 @@ from tests.kit.controlling import Faulty, controllers, metric
 from tests.kit.faults import Meanwhile, Refusing
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 JOBS = resource("jobs", "batch")
 

@@ -12,7 +12,7 @@ from tests.kit.faults import Refusing
 from tests.kit.widgets import serve_widgets
 from tests.kit.world import World, resource
 
-pytestmark = pytest.mark.cluster(nodes=0)
+pytestmark = pytest.mark.cluster(alone=True)
 
 POLICIES = resource("validatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False)
 

@@ -14,6 +14,8 @@ from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.world import EPOCH, NODES, PODS, World, resource
 
+pytestmark = pytest.mark.cluster(nodes=1)
+
 FIELDS = ("capacity", "allocatable")
 LONG = [{"name": "LONG", "value": "x" * 5000}]
 LEASES = resource("leases", "coordination.k8s.io")
@@ -272,7 +274,6 @@ async def test_an_annotation_makes_a_running_pod_unready(world: World):
     assert (await world.condition("a", "Ready"))["status"] == "False"
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_nothing_happens_on_a_failed_node_until_it_recovers(world: World):
     await world.pod("a", run_time="30s", exit_code="1")
     await world.wait()
@@ -289,7 +290,6 @@ async def test_nothing_happens_on_a_failed_node_until_it_recovers(world: World):
     assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_kubelet_has_the_last_word_on_its_pods(world: World):
     await world.pod("a")
     await world.wait(5)
@@ -305,7 +305,6 @@ async def test_a_kubelet_has_the_last_word_on_its_pods(world: World):
     assert await world.condition("a", "Ready") == ready
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_condition_that_holds_again_has_no_reason(world: World):
     await world.pod("a", ready_delay="5s")
     await world.wait(2)
@@ -315,6 +314,7 @@ async def test_a_condition_that_holds_again_has_no_reason(world: World):
     assert (ready["status"], ready.get("reason"), ready.get("message")) == ("True", None, None)
 
 
+@pytest.mark.cluster(nodes=3)
 async def test_nodes_are_added_and_removed(world: World):
     assert await commands.add_some(world.client, 1) == ["node-4"]
     await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
@@ -330,7 +330,6 @@ async def test_nodes_are_added_and_removed(world: World):
     await world.wait(30)
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_pods_without_a_free_address_wait(world: World):
     names = [f"p{number}" for number in range(3)]
     for name in names:
@@ -339,7 +338,6 @@ async def test_pods_without_a_free_address_wait(world: World):
     assert len({(await world.status(name))["podIP"] for name in names}) == 3
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_kubelet_rejects_what_its_node_has_no_room_for(world: World):
     spec = {
         "nodeName": "node-1",
@@ -357,7 +355,6 @@ async def test_a_kubelet_rejects_what_its_node_has_no_room_for(world: World):
     assert (await world.status("a"))["phase"] == "Running"
 
 
-@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [
@@ -483,7 +480,7 @@ async def test_events_of_kubelets(world: World):
     assert [reason for reason, _ in emitted].count("BackOff") == 1
 
 
-@pytest.mark.cluster(nodes=1, heartbeat_s=10)
+@pytest.mark.cluster(heartbeat_s=10)
 async def test_images_are_pulled_once_and_listed_by_the_node(world: World):
     image = "registry.example.com/app:1"
     for name in ("a", "b"):
@@ -563,7 +560,6 @@ async def test_a_pod_is_resized_in_place(world: World):
     assert ("ResizeCompleted", f"Pod resize completed: {text}") in emitted
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_reverted_resize_is_no_longer_deferred(world: World):
     for name in ("a", "b"):
         await world.pod(name, asks("16"))
@@ -588,7 +584,6 @@ async def test_a_container_that_cannot_be_resized_in_place_is_restarted(world: W
     assert ("Killing", "Container c resize requires restart") in await world.events("a")
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_resize_waits_until_there_is_room(world: World):
     for name in ("a", "b"):
         await world.pod(name, asks("16"))
@@ -609,7 +604,6 @@ async def test_a_resize_waits_until_there_is_room(world: World):
     assert container["allocatedResources"] == {"cpu": "20"}
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_the_pod_with_the_highest_priority_is_resized_first(world: World):
     classes = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
     await world.create(classes, {"metadata": {"name": "high"}, "value": 9})
@@ -653,7 +647,6 @@ async def test_resources_and_users_of_containers_are_reported(world: World):
     assert users["b"]["uid"] == 7
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_events_of_nodes(world: World):
     await world.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
     await world.wait(1)
@@ -691,7 +684,7 @@ async def test_the_capacity_annotation_sets_the_capacity(world: World):
     assert "x" not in capacity and capacity["memory"] == "256Gi"
 
 
-@pytest.mark.cluster(nodes=1, heartbeat_s=10)
+@pytest.mark.cluster(heartbeat_s=10)
 async def test_resources_that_clients_add_are_allocatable(world: World):
     async def sizes() -> list[dict]:
         status = (await world.get(NODES, "node-1"))["status"]
@@ -747,7 +740,6 @@ def command(*words: str, **more: object) -> dict:
     return {"containers": [{"name": "c", "image": "busybox", "command": list(words), **more}]}
 
 
-@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("policy", "script", "phase", "code"),
     [
@@ -765,7 +757,6 @@ async def test_a_command_decides_when_and_how_a_container_ends(world: World, pol
     assert (status["phase"], status["containerStatuses"][0]["state"]["terminated"]["exitCode"]) == (phase, code)
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_command_that_fails_is_restarted_with_a_backoff(world: World):
     env = [{"name": "CODE", "value": "7"}]
     for name, policy in (("a", "Always"), ("b", "OnFailure")):
@@ -784,7 +775,6 @@ def waiting(status: dict) -> dict:
 SECRETS, CONFIG_MAPS = resource("secrets"), resource("configmaps")
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_missing_secret_or_key_prevents_a_container_from_starting(world: World):
     ref = {"secretKeyRef": {"name": "s", "key": "k"}}
     await world.pod("a", command("serve", env=[{"name": "A", "valueFrom": ref}]))
@@ -807,7 +797,6 @@ async def test_a_missing_secret_or_key_prevents_a_container_from_starting(world:
     assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Running", 0)
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_volume_of_a_missing_object_prevents_a_pod_from_starting(world: World):
     secret = {"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "k"}]}}
     await world.pod("a", {"volumes": [secret]})
@@ -853,7 +842,6 @@ async def test_a_command_finds_what_it_has_waited_for(world):
     assert ended["state"]["terminated"]["exitCode"] == 3
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(world):
     container = {"name": "c", "image": "i"}
     container["command"] = ["sh", "-c", '[ "$(cat /v/mode)" = good ] || exit 1; sleep 1000']
@@ -872,7 +860,6 @@ async def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(wo
     assert (running["restartCount"], running["ready"]) == (0, True)  # it has looked before
 
 
-@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -916,7 +903,6 @@ async def test_files_of_unknown_init_containers_are_unknown(world, first):
     assert (await world.status("a"))["phase"] == "Running"
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_an_image_that_cannot_be_pulled_backs_off(world: World):
     world.cluster.nodes.fail_image("*/broken:*")
     await world.pod("a", {"containers": [{"name": "c", "image": "example.com/broken:1"}]})
@@ -948,7 +934,6 @@ async def test_an_image_that_cannot_be_pulled_backs_off(world: World):
     assert [(await world.status(name))["phase"] for name in "ab"] == ["Running", "Running"]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_an_image_that_is_never_pulled(world: World):
     world.cluster.nodes.fail_image("broken:*")
     for name, image in (("a", "fine:1"), ("b", "broken:1")):
@@ -963,7 +948,6 @@ async def test_an_image_that_is_never_pulled(world: World):
     assert ("ErrImageNeverPull", message) in emitted and ("Failed", "Error: ErrImageNeverPull") in emitted
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_missing_pull_secrets_are_reported(world: World):
     await world.create(resource("secrets"), {"metadata": {"name": "there"}})
     await world.pod(
@@ -979,7 +963,6 @@ async def test_missing_pull_secrets_are_reported(world: World):
     assert ("FailedToRetrieveImagePullSecret", text) in await world.events("a")
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(world: World):
     spec = {"containers": [{"name": "c", "image": "app:1"}]}
     world.cluster.nodes.fail_image("app:*", "denied")
@@ -995,7 +978,6 @@ async def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(world: 
     assert (await world.status("b"))["phase"] == "Running"
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_invalid_image_names(world: World):
     await world.pod("a", {"containers": [{"name": "c", "image": "Not//Valid"}]})
     await world.wait(2)
@@ -1005,7 +987,6 @@ async def test_invalid_image_names(world: World):
     assert ("InspectFailed", message) in await world.events("a")
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_annotations_win_over_commands(world: World):
     await world.pod("a", {"restartPolicy": "Never", **command("false")}, exit_code="0", run_time="10s")
     await world.pod("b", {"restartPolicy": "Never", **command("false")}, run_time="10s")
@@ -1015,7 +996,6 @@ async def test_annotations_win_over_commands(world: World):
     assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Succeeded", "Failed"]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_what_a_run_leaves_in_an_emptydir_the_next_one_finds(world: World):
     script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi"
     spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
@@ -1043,7 +1023,6 @@ async def test_what_a_pod_leaves_in_a_folder_of_its_node_the_next_pod_there_find
     assert codes == [42, 0, 42, 42]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_unknown_commands_end_in_pods_of_jobs_only(world: World):
     await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
@@ -1055,7 +1034,6 @@ async def test_unknown_commands_end_in_pods_of_jobs_only(world: World):
     assert [(await world.status(name))["phase"] for name in "abc"] == ["Running", "Succeeded", "Running"]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_an_annotation_does_not_rewrite_the_past_of_a_running_pod(world: World):
     await world.pod("a")
     await world.wait(100)
@@ -1072,7 +1050,6 @@ async def test_an_annotation_does_not_rewrite_the_past_of_a_running_pod(world: W
     assert 103 <= (ended - EPOCH).total_seconds() <= 106
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_delay_that_ends_early_ends_now(world: World):
     await world.pod("a", start_delay="never")
     await world.wait(100)
@@ -1083,7 +1060,6 @@ async def test_a_delay_that_ends_early_ends_now(world: World):
     assert (started - EPOCH).total_seconds() >= 100
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_a_container_is_killed_by_a_test(world: World):
     await world.pod("a")
     await world.wait(50)
@@ -1100,7 +1076,6 @@ async def test_a_container_is_killed_by_a_test(world: World):
     assert (datetime.fromisoformat(last["finishedAt"]) - EPOCH).total_seconds() >= 50
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_probes_that_an_annotation_makes_fail(world: World):
     probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
     for kind in ("liveness", "startup", "readiness"):
@@ -1186,7 +1161,6 @@ async def test_a_rule_holds_for_the_pods_that_it_selects(world: World):
     assert (await world.status("good"))["phase"] == "Running"
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_failed_probes_are_reported(world: World):
     def probe(*command: str, **more: int) -> dict:
         return {"exec": {"command": [*command]}, **more}
@@ -1252,6 +1226,7 @@ async def test_frequent_heartbeats_of_some_nodes_leave_pauses(world: World):
 
 @pytest.mark.cluster(heartbeat_s=10)
 @pytest.mark.parametrize(("few", "requests"), [(3, True), (2, False)])
+@pytest.mark.cluster(nodes=3)
 async def test_more_than_a_few_nodes_renew_without_requests(world: World, monkeypatch, few, requests):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._FEW", few)
     renewed: list[str] = []
@@ -1589,7 +1564,6 @@ async def test_a_volume_whose_image_cannot_be_pulled(world: World):
     assert "running" in (await world.status("a"))["containerStatuses"][0]["state"]
 
 
-@pytest.mark.cluster(nodes=1)
 async def test_limits_that_not_all_containers_have_are_reported_until_the_pod_runs(world: World):
     limited = {"name": "a", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
     await world.pod("p", {"containers": [limited, {"name": "b", "image": "nginx"}]}, start_delay="5s")
