@@ -2,7 +2,7 @@
 validation.
 
 Missing objects that others refer to get stand-ins, so that controllers do not delete or write anything because of their
-absence: owners of kinds that were not read, nodes with pods, namespaces, and objects that quotas have counted.
+absence: owners of kinds that were not read, nodes with pods, namespaces, bound volumes, and objects that quotas count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +11,7 @@ from typing import Any
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, View, number_of
 from kcm_cli.machinery.times import format_time
@@ -25,6 +26,7 @@ STAND_IN = "plan.kcm.dev/stand-in"
 Row = tuple[GVR, str, str, int, bytes]
 _NAMESPACES, _NODES, _QUOTAS = GVR("", "v1", "namespaces"), GVR("", "v1", "nodes"), GVR("", "v1", "resourcequotas")
 _DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_VOLUMES, _CLAIMS = GVR("", "v1", "persistentvolumes"), GVR("", "v1", "persistentvolumeclaims")
 _COUNTED = {
     "configmaps": GVR("", "v1", "configmaps"),
     "secrets": GVR("", "v1", "secrets"),
@@ -159,6 +161,10 @@ class _Rows:
                     uids.get(name, ""),
                     _node(format_time(self._snapshot.taken_at)),
                 )
+        if "persistentvolumes" in missing:
+            bound = {nested_str(claim, "spec", "volumeName"): claim for claim in self._snapshot.docs(_CLAIMS)}
+            for name in sorted(bound.keys() - {""}):
+                yield self._made(self._served(_VOLUMES), "", name, "", _volume(bound[name]))
         for uid, (namespace, ref) in sorted(self._owners.items()):
             served = self._catalog.by_kind(ref.api_version, ref.kind)
             if served is None or self._is_read(served):
@@ -257,3 +263,11 @@ def _node(now: str) -> Doc:
     ready: Doc = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": now}
     status: Doc = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{**ready, "lastHeartbeatTime": now}]}
     return {"spec": {}, "status": status}
+
+
+def _volume(claim: Doc) -> Doc:
+    spec, ref = nested_map(claim, "spec"), {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    ref |= {name: nested_str(claim, "metadata", name) for name in ("namespace", "name", "uid")}
+    kept: Doc = {name: spec[name] for name in ("accessModes", "storageClassName", "volumeMode") if name in spec}
+    kept |= {"capacity": nested_map(claim, "status", "capacity"), "claimRef": ref}
+    return {"spec": {**kept, "persistentVolumeReclaimPolicy": "Retain"}, "status": {"phase": "Bound"}}

@@ -15,6 +15,7 @@ from typing import Self
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from msgspec.structs import replace
 
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
 from kcm_cli.cluster.cluster import Cluster
@@ -58,6 +59,12 @@ START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
 _CA_KEY = "ca.crt"
 _SETTINGS = Settings(ratchets=True)
+_LOOKS_UP = {
+    "serviceaccounts": "ServiceAccount",
+    "priorityclasses.scheduling.k8s.io": "Priority",
+    "runtimeclasses.node.k8s.io": "RuntimeClass",
+}
+"""The admission plugins that refuse a pod whose object of a kind does not exist."""
 _GROUPS = (MASTERS, AUTHENTICATED)
 
 
@@ -93,7 +100,7 @@ class Twin:
             split(self.rng),
             _certificates(snapshot.taken_at),
             address="127.0.0.1:6443",
-            settings=_SETTINGS,
+            settings=replace(_SETTINGS, disabled_plugins=frozenset(_unfit(snapshot))),
             calls=NoCalls(),
         )
         for name, version in self.metrics.groups:
@@ -199,3 +206,8 @@ def _certificates(now: datetime) -> Certificates:
     key = ec.generate_private_key(ec.SECP256R1())  # an RSA key would take 0.1 s
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
     return Certificates.load(None, now, keys=Keys(service_account=pem))
+
+
+def _unfit(snapshot: Snapshot) -> Iterator[str]:
+    """The admission plugins that would refuse pods for want of objects that were not read."""
+    return (plugin for kind, plugin in _LOOKS_UP.items() if kind in snapshot.missing)

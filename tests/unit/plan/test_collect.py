@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.plan import Options, PlanError, Snapshot, plan
+from kcm_cli.plan import Options, PlanError, Scale, Snapshot, Target, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.snapshot import is_time_of_cluster
@@ -163,6 +163,36 @@ def test_a_refused_kind_is_a_named_gap_and_disables_its_controllers() -> None:
     assert answer.audit == ()  # no pod is taken for one of a node that is gone
     assert any("disruption-controller" in line for line in answer.not_modelled if line.startswith("not run"))
     assert any(line.startswith("nodes: ") for line in answer.not_modelled)
+
+
+async def with_what_pods_refer_to(world: World) -> None:
+    """A Deployment whose pods have a claim, a priority and a runtime."""
+    size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
+    spec: Tree = {"capacity": size, "accessModes": modes, "hostPath": {"path": "/d"}}
+    for path, doc in (
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1000}),
+        ("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "fast"}, "handler": "fast"}),
+        ("/api/v1/persistentvolumes", {"metadata": {"name": "disk"}, "spec": spec}),
+    ):
+        headers = {"content-type": "application/json"}
+        await world.client.call(Request("POST", path, (), headers, json.dumps(doc).encode()))
+    spec = {"storageClassName": "", "accessModes": modes, "resources": {"requests": size}, "volumeName": "disk"}
+    await world.create("v1/persistentvolumeclaims", {"metadata": {"name": "d", "namespace": NAMESPACE}, "spec": spec})
+    web = deployment("web", 2)
+    web["spec"]["template"]["spec"] |= {
+        "priorityClassName": "high",
+        "runtimeClassName": "fast",
+        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}],
+    }
+    await world.create("apps/v1/deployments", web)
+    await world.clock.sleep(60)
+
+
+def test_what_pods_refer_to_and_may_not_be_read_refuses_none_of_them() -> None:
+    refused = refusing("persistentvolumes", "priorityclasses", "runtimeclasses", "serviceaccounts")
+    snapshot, _ = read(refused, prepare=with_what_pods_refer_to)
+    answer = plan(snapshot, (Scale(Target("deploy", "web", NAMESPACE), 3),), Options(horizon_s=60))
+    assert answer.problems == () and answer.totals.pods_created == 1
 
 
 def test_one_namespace_is_read_if_only_that_is_allowed() -> None:
