@@ -116,6 +116,7 @@ class Deleter:
         if mark.pending(meta):
             return _Outcome(current if rules.returns_object_on_delete else None, uid, False)
         graceful_s = mark.grace(doc)
+        options = mark.options
         finalizers = _finalizers(meta, options, rules)
         changed = set(finalizers) != set(meta.get("finalizers") or ())
         if admit:
@@ -237,9 +238,11 @@ def _check_metadata(call: Call, options: DeleteOptions, meta: Tree) -> None:
 
 
 class _Mark:
-    """Sets deletionTimestamp and deletionGracePeriodSeconds."""
+    """Sets deletionTimestamp and deletionGracePeriodSeconds. options: those of the deletion, which has the object's own
+    grace period as soon as that is known. Admission sees it."""
 
     def __init__(self, rules: Strategy, options: DeleteOptions, now: datetime) -> None:
+        self.options = options
         self._rules = rules
         self._now = now
         period = options.grace_period_seconds
@@ -261,6 +264,7 @@ class _Mark:
             period = rules.grace_period(doc, self._period)
             meta["deletionTimestamp"] = format_time(self._now + timedelta(seconds=period))
             meta["deletionGracePeriodSeconds"] = period
+            self.options = replace(self.options, grace_period_seconds=period)
             if meta.get("generation"):
                 meta["generation"] += 1
             return period

@@ -290,6 +290,17 @@ async def test_an_applied_object_that_is_renamed_is_found_by_its_first_name(api:
     assert (await api.get(f"{path}/renamed")).status == 404
 
 
+@pytest.mark.parametrize(("node", "period_s"), [("n", 7), ("", 0)], ids=["bound", "unbound"])
+async def test_the_grace_period_of_a_deletion_is_known_to_admission(api: Api, node: str, period_s: int) -> None:
+    rule = {**RULE, "operations": ["DELETE"], "resources": ["pods"]}
+    expression = f"request.options.gracePeriodSeconds == {period_s}"
+    await validating(api, {"expression": expression}, matchConstraints={"resourceRules": [rule]})
+    pods = f"/api/v1/namespaces/{await api.namespace()}/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": node, "terminationGracePeriodSeconds": 7}
+    await api.make(pods, {"metadata": {"name": "p"}, "spec": spec})
+    assert (await api.delete(f"{pods}/p")).status == 200
+
+
 async def test_the_policies_themselves_are_exempt(api: Api) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
