@@ -38,7 +38,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
     request_scope,
     with_variables,
 )
-from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, Versions, View
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.schema.bodies import Target
@@ -50,6 +50,8 @@ POLICIES = GVR(REGISTRATION, "v1", "mutatingadmissionpolicies")
 BINDINGS = GVR(REGISTRATION, "v1", "mutatingadmissionpolicybindings")
 _TEST_FAILED = "test failed"
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+_NO_TYPE = "failed to convert patch object to typed object: no corresponding type for autoscaling/v1, Kind=Scale"
+"""upstream cannot apply configurations to scales."""
 _MOST_PRECISE, _FIRST_EXPONENT = 2**53 - 1, 1e21
 """As in protobuf's JSON, larger integers are strings. Floats from the second number on have an exponent."""
 
@@ -200,6 +202,8 @@ class MutatingPolicies:
             raise MutationError("type mismatch: " + "\n".join(wrong))
         try:
             configuration = cast("Tree", native(value))
+            if view.attrs.subresource == SCALE:
+                raise MergeError(_NO_TYPE)
             return self._merger.merge(Target(*view.kind), current, configuration)
         except NotNative:
             raise MutationError("invalid return type: *dynamic.ObjectVal") from None

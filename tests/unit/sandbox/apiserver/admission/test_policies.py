@@ -301,6 +301,29 @@ async def test_the_grace_period_of_a_deletion_is_known_to_admission(api: Api, no
     assert (await api.delete(f"{pods}/p")).status == 200
 
 
+@pytest.mark.parametrize(
+    ("mutation", "status", "replicas"),
+    [
+        ("Object{spec: Object.spec{replicas: 3}}", 403, 1),
+        ("[JSONPatch{op: 'replace', path: '/spec/replicas', value: 3}]", 200, 3),
+    ],
+    ids=["configuration", "patch"],
+)
+async def test_no_configuration_is_applied_to_a_scale(api: Api, mutation: str, status: int, replicas: int) -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"]}
+    await mutating(api, mutation, matchConstraints={"resourceRules": [rule]}, failurePolicy="Fail")
+    path = f"/apis/apps/v1/namespaces/{await api.namespace(account=False)}/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    await api.make(path, {"metadata": {"name": "d"}, "spec": spec})
+    answer = await api.merge(f"{path}/d/scale", {"spec": {"replicas": 2}})
+    assert answer.status == status
+    if status == 403:
+        why = "failed to convert patch object to typed object: no corresponding type for autoscaling/v1, Kind=Scale"
+        assert answer.message == f"policy 'p' with binding 'b' denied request: error applying patch: {why}"
+    assert (await api.get(f"{path}/d")).doc["spec"]["replicas"] == replicas
+
+
 async def test_the_policies_themselves_are_exempt(api: Api) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
