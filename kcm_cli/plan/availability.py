@@ -24,7 +24,7 @@ def availability(
     finals: Counter[Object] = Counter()
     for stored in store.list(PODS):
         pod = seen(stored.data)
-        finals[observer.root(pod.metadata, "Pod")] += serves(pod)
+        finals[observer.root(pod, "Pod")] += serves(pod)
     found: list[Availability] = []
     for about, steps in observer.ready.items():
         if about.kind not in _ENDING:
@@ -67,7 +67,7 @@ def _is_deleted(store: Store, about: Object) -> bool:
     if gvr is None:
         return False
     stored = store.get(gvr, about.namespace, about.name)
-    return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
+    return stored is None or seen(stored.data).deleting
 
 
 def _wanted(ready: Sequence[tuple[float, int]], of: Mapping[Object, int], fewer: Mapping[Object, int]) -> int:

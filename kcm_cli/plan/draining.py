@@ -205,7 +205,7 @@ class Draining(msgspec.Struct):
 
     def _is_deleted(self, pod: SimulatedPod) -> bool:
         stored = self.twin.store.get(PODS, pod.namespace, pod.name)
-        return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
+        return stored is None or seen(stored.data).deleting
 
 
 def _named(key: str) -> Object:

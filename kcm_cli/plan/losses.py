@@ -10,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.observe import PODS, SLICES, Observer, endpoints_of, is_ready, seen
+from kcm_cli.plan.observe import PODS, SLICES, Observer, endpoints_of, is_ready, ready_of, seen
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.sandbox.apiserver.store import Store
 
@@ -50,13 +50,13 @@ def _serving(slices: Collection[bytes], store: Store, observer: Observer) -> Ser
     pods: dict[str, tuple[Object, bool]] = {}
     for data in slices:
         one = endpoints_of(data)
-        ready[one.address_type] += sum(map(is_ready, one.endpoints))
-        for endpoint in one.endpoints:
+        ready[one.address_type] += ready_of(one)
+        for endpoint in one.members:
             ref = endpoint.target_ref
             pod = store.get(PODS, ref.namespace, ref.name) if ref is not None and ref.kind == "Pod" else None
             if pod is not None:
-                metadata = seen(pod.data).metadata
-                pods[metadata.uid] = observer.root(metadata, "Pod"), is_ready(endpoint)
+                view = seen(pod.data)
+                pods[view.uid] = observer.root(view, "Pod"), is_ready(endpoint)
     of: Counter[Object] = Counter()
     for root, serves in pods.values():
         of[root] += serves
@@ -131,4 +131,4 @@ def _leaves(data: bytes | None) -> str:
     """How an object is deleted: at once, or when nothing uses it any more; empty if it stays."""
     if data is None:
         return _AT_ONCE
-    return ", as soon as nothing uses it," if seen(data).metadata.deletion_timestamp else ""
+    return ", as soon as nothing uses it," if seen(data).deleting else ""

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from kcm_cli.api.discovery import SERVICE_NAME
+from kcm_cli.api.core import Condition, Running
+from kcm_cli.api.discovery import SERVICE_NAME, Endpoint, EndpointSlice
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.intstr import IntOrString
-from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, View
+from kcm_cli.machinery.meta import PartialObject, View, controller_of
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.twin.writes import ACTING
 from kcm_cli.planning.replicas import replicas_of
@@ -41,17 +42,6 @@ _SCHEDULER = "kube-scheduler"
 _TERMINAL, _ENDED = ("Failed", "Succeeded"), "it had ended"
 
 
-class Empty(View, frozen=True, gc=False):
-    """Any object; only its presence matters."""
-
-
-class Condition(View, frozen=True, gc=False):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
 class Waiting(View, frozen=True, gc=False):
     reason: str = ""
     message: str = ""
@@ -59,7 +49,7 @@ class Waiting(View, frozen=True, gc=False):
 
 class State(View, frozen=True, gc=False):
     waiting: Waiting | None = None
-    running: Empty | None = None
+    running: Running | None = None
 
 
 class Container(View, frozen=True, gc=False):
@@ -117,38 +107,14 @@ class Status(View, frozen=True, gc=False):
     container_statuses: tuple[Container, ...] = ()
 
 
-class EndpointConditions(View, frozen=True, gc=False):
-    ready: bool | None = None
-
-
-class TargetRef(View, frozen=True, gc=False):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-class Endpoint(View, frozen=True, gc=False):
-    conditions: EndpointConditions = EndpointConditions()
-    target_ref: TargetRef | None = None
-
-
-class Slice(View, frozen=True, gc=False):
-    """discovery.k8s.io/v1 EndpointSlice."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    address_type: str = ""
-    endpoints: tuple[Endpoint, ...] = ()
-
-
 def is_ready(endpoint: Endpoint) -> bool:
     """Whether an endpoint is ready; one that does not say so is."""
     return endpoint.conditions.ready is not False
 
 
-class Seen(View, frozen=True, gc=False):
+class Seen(PartialObject, frozen=True, gc=False, kw_only=True):
     """The fields of an object that are observed."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: Spec = Spec()
     status: Status = Status()
 
@@ -176,16 +142,17 @@ class Seen(View, frozen=True, gc=False):
         return sum(one.restart_count for one in self.status.container_statuses)
 
 
-def endpoints_of(data: bytes) -> Slice:
+def endpoints_of(data: bytes) -> EndpointSlice:
     """A slice; an empty one for what cannot be decoded."""
-    return codec.decode_or_none(data, Slice) or _NO_SLICE
+    return codec.decode_or_none(data, EndpointSlice) or _NO_SLICE
 
 
-def _ready(one: Slice) -> int:
-    return sum(map(is_ready, one.endpoints))
+def ready_of(one: EndpointSlice) -> int:
+    """The number of ready endpoints."""
+    return sum(map(is_ready, one.members))
 
 
-_NO_SLICE = Slice()
+_NO_SLICE = EndpointSlice()
 _ROLLED = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 _PULLS = dict.fromkeys(("ErrImagePull", "ImagePullBackOff", "InvalidImageName"), "cannot pull their image")
@@ -268,11 +235,11 @@ class Observer:
             found.append(msgspec.structs.replace(one, at_s=at_s))
         return [one for n, one in enumerate(found) if one.what != "complete" or last.get(one.about, n) == n]
 
-    def root(self, obj: ObjectMeta, kind: str) -> Object:
+    def root(self, obj: Seen, kind: str) -> Object:
         """The workload that an object belongs to: what controls a pod, the Deployment of a ReplicaSet, the CronJob of a
         Job. Other objects are workloads themselves, whoever made them."""
         found = Object(kind, obj.namespace, obj.name)
-        ref = _controller(obj) if kind == "Pod" or kind in OWNED else None
+        ref = controller_of(obj) if kind == "Pod" or kind in OWNED else None
         while ref is not None:
             known = self._roots.get(ref.uid)
             if known is not None:
@@ -280,7 +247,7 @@ class Observer:
             found = Object(ref.kind, obj.namespace, ref.name)
             gvr = _ABOVE.get((ref.api_version, ref.kind))
             stored = self._store.get(gvr, obj.namespace, ref.name) if gvr is not None else None
-            above = _controller(seen(stored.data).metadata) if stored is not None else None
+            above = controller_of(seen(stored.data)) if stored is not None else None
             if above is None:
                 self._roots[ref.uid] = found
             elif stored is not None:
@@ -291,15 +258,15 @@ class Observer:
     def _owner_deleted(self, kind: str, event: Event) -> None:
         """Remember the workload of a deleted owner, which its pods may outlive."""
         if event.type == "DELETED":
-            meta = seen(event.stored.data).metadata
-            self._roots.setdefault(meta.uid, self.root(meta, kind))
+            gone = seen(event.stored.data)
+            self._roots.setdefault(gone.uid, self.root(gone, kind))
 
     # -- kinds
 
     def _pod(self, event: Event) -> None:
         new = seen(event.stored.data)
-        about = self.root(new.metadata, "Pod")
-        self._pods[new.metadata.uid] = about
+        about = self.root(new, "Pod")
+        self._pods[new.uid] = about
         old = seen(event.previous.data) if event.previous is not None else _EMPTY
         change = -serves(new) if event.type == "DELETED" else serves(new) - serves(old)
         if change:
@@ -309,9 +276,9 @@ class Observer:
             return
         if event.previous is None:
             self.note("created", about)
-        if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
+        if new.deleting and not old.deleting:
             if ACTING.get() == _SCHEDULER:
-                self.note(PREEMPTED, about, f"{new.metadata.namespace}/{new.metadata.name}")
+                self.note(PREEMPTED, about, new.key)
             else:
                 self.note("terminating", about, _ENDED if new.phase in _TERMINAL else "")
         scheduled = new.condition("PodScheduled")
@@ -320,23 +287,21 @@ class Observer:
         ready, was = new.condition("Ready").status, old.condition("Ready").status
         if ready == "True" and was != "True":
             self.note("ready", about)
-        elif was == "True" and ready != "True" and not new.metadata.deletion_timestamp and new.phase == "Running":
+        elif was == "True" and ready != "True" and not new.deleting and new.phase == "Running":
             self.note("unready", about)
-        if new.phase != old.phase and new.phase in _TERMINAL and not new.metadata.deletion_timestamp:
+        if new.phase != old.phase and new.phase in _TERMINAL and not new.deleting:
             self.note(new.phase.lower(), about, new.status.reason)
         if event.previous is not None and new.restarts > old.restarts:
             self.restarts[about] += new.restarts - old.restarts
 
     def _slice(self, event: Event) -> None:
         """Count the ready endpoints of a Service."""
-        new, old = (
-            endpoints_of(event.stored.data),
-            endpoints_of(event.previous.data if event.previous is not None else b""),
-        )
-        change = -_ready(new) if event.type == "DELETED" else _ready(new) - _ready(old)
-        name = (new.metadata.labels or {}).get(SERVICE_NAME, "")
+        new = endpoints_of(event.stored.data)
+        before = ready_of(endpoints_of(event.previous.data)) if event.previous is not None else 0
+        change = -ready_of(new) if event.type == "DELETED" else ready_of(new) - before
+        name = new.labels.get(SERVICE_NAME, "")
         if change and name:
-            place = Object("Service", new.metadata.namespace, name), new.address_type
+            place = Object("Service", new.namespace, name), new.address_type
             self.endpoints.setdefault(place, []).append((self._now(), change))
 
     def _node(self, event: Event) -> None:
@@ -387,12 +352,12 @@ class Observer:
 
     def _completed(self, done: Callable[[Seen], bool], old: Seen, new: Seen, about: Object) -> None:
         """Record the end of a rollout, unless the workload is being deleted."""
-        if done(new) and not done(old) and not new.metadata.deletion_timestamp:
+        if done(new) and not done(old) and not new.deleting:
             self.note("complete", about, _partly(new) if about.kind == "StatefulSet" else "")
 
     def _job(self, event: Event) -> None:
         new = seen(event.stored.data)
-        about = self.root(new.metadata, "Job")
+        about = self.root(new, "Job")
         if event.previous is None:
             if about.kind == "CronJob":
                 self.note("begun", about)
@@ -451,13 +416,9 @@ def _partly(obj: Seen) -> str:
     return f"{status.updated_replicas} of {replicas_of(obj)} replicas updated, {why}"
 
 
-def _controller(obj: ObjectMeta) -> OwnerReference | None:
-    return next((ref for ref in obj.owner_references if ref.controller), None)
-
-
 def serves(pod: Seen) -> bool:
     """Whether a pod is Ready and stays."""
-    return pod.condition("Ready").status == "True" and not pod.metadata.deletion_timestamp
+    return pod.condition("Ready").status == "True" and not pod.deleting
 
 
 def daemon_set_done(obj: Seen) -> bool:

@@ -95,11 +95,11 @@ class Problems:
         """The workload that an object of an Event belongs to."""
         gvr = OWNERS.get(about.kind)
         stored = self._store.get(gvr, about.namespace, about.name) if gvr is not None else None
-        return self._observer.root(seen(stored.data).metadata, about.kind) if stored is not None else about
+        return self._observer.root(seen(stored.data), about.kind) if stored is not None else about
 
     def _read_pod(self, pod: Seen) -> None:
-        about = self._observer.root(pod.metadata, "Pod")
-        deleted = bool(pod.metadata.deletion_timestamp)
+        about = self._observer.root(pod, "Pod")
+        deleted = pod.deleting
         if pod.condition("Ready").status == "True" and not deleted:
             self._ready[about] += 1
         node = pod.spec.node_name
@@ -115,7 +115,7 @@ class Problems:
             return
         why = pod.waits
         if not why and pod.phase == "Pending" and node:
-            mount = self._mounts.get((pod.metadata.namespace, pod.metadata.name))
+            mount = self._mounts.get((pod.namespace, pod.name))
             why = f"cannot start: {mount}" if mount else ""
         if why:
             self._waiting.setdefault(about, Counter())[why] += 1
@@ -153,8 +153,8 @@ class Problems:
         for gvr, kind, look in kinds:
             for stored in self._store.list(gvr):
                 obj = seen(stored.data)
-                about, root = Object(kind, stored.namespace, stored.name), self._observer.root(obj.metadata, kind)
-                if obj.metadata.deletion_timestamp or (root != about and root.kind in OWNERS):
+                about, root = Object(kind, stored.namespace, stored.name), self._observer.root(obj, kind)
+                if obj.deleting or (root != about and root.kind in OWNERS):
                     continue
                 if found := look(obj):
                     yield Refusal("stuck", about, f"{found[0]}{self._reasons(root)}", found[1])
@@ -168,7 +168,7 @@ class Problems:
     def _of_namespaces(self) -> Iterator[Refusal]:
         for stored in self._store.list(NAMESPACES):
             obj = seen(stored.data)
-            if obj.metadata.deletion_timestamp:
+            if obj.deleting:
                 held = "; ".join(one.message for one in obj.status.conditions if one.status == "True" and one.message)
                 text = f"it is still Terminating{held and ': '}{held}"
                 yield Refusal("stuck", Object("Namespace", "", stored.name), text)
@@ -240,7 +240,7 @@ class Problems:
             if stored is None or about.kind in ("Job", "DaemonSet"):
                 continue
             obj = seen(stored.data)
-            if obj.metadata.deletion_timestamp:
+            if obj.deleting:
                 continue
             if made[about] > _RESTLESS * max(1, replicas_of(obj)):
                 within = span(round(self._horizon_s - start_s))

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.discovery import SERVICE_NAME
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.plan.answer import Availability, Object, Part
 from kcm_cli.plan.losses import SERVICES
-from kcm_cli.plan.observe import OWNED, PODS, SLICES, Seen, endpoints_of, is_ready, seen, serves
+from kcm_cli.plan.observe import OWNED, PODS, SLICES, Seen, endpoints_of, ready_of, seen, serves
 from kcm_cli.plan.present import Present
 from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED
 
@@ -49,8 +50,8 @@ def _ready_now(now: Present) -> Counter[Object]:
     ends: Counter[tuple[Object, str]] = Counter()
     for item in now.snapshot.items(SLICES):
         one = endpoints_of(item.data)
-        about = Object("Service", item.namespace, (one.metadata.labels or {}).get(SERVICE_NAME, ""))
-        ends[about, one.address_type] += sum(map(is_ready, one.endpoints))
+        about = Object("Service", item.namespace, one.labels.get(SERVICE_NAME, ""))
+        ends[about, one.address_type] += ready_of(one)
     services = {Object("Service", item.namespace, item.name) for item in now.snapshot.items(SERVICES)}
     for (about, _), count in ends.items():
         if about in services:
@@ -60,10 +61,10 @@ def _ready_now(now: Present) -> Counter[Object]:
 
 def _root(pod: Seen, now: Present) -> Object:
     """The workload that a pod belongs to."""
-    ref = next((one for one in pod.metadata.owner_references if one.controller), None)
+    ref = controller_of(pod)
     if ref is None:
-        return Object("Pod", pod.metadata.namespace, pod.metadata.name)
-    about = Object(ref.kind, pod.metadata.namespace, ref.name)
+        return Object("Pod", pod.namespace, pod.name)
+    about = Object(ref.kind, pod.namespace, ref.name)
     above = now.owner(about) if about.kind in OWNED and about in now.items else ""
     kind, _, name = above.partition("/")
     return Object(kind, about.namespace, name) if name else about
