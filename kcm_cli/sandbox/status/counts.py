@@ -2,12 +2,11 @@
 same in clusters of any size."""
 
 from collections import Counter, OrderedDict
-from typing import TypeVar
 
-import msgspec
-
+from kcm_cli.api.core import Condition, ObjectReference
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.status.state import EventLine, NodeCounts
@@ -19,34 +18,19 @@ TERMINATING, UNKNOWN = "Terminating", "Unknown"
 _ORDER = ("Running", "Pending", TERMINATING, "Failed", "Succeeded")
 
 
-class _Condition(View, frozen=True, gc=False):
-    type: str = ""
-    status: str = ""
-
-
 class _NodeStatus(View, frozen=True, gc=False):
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class _Node(View, frozen=True, gc=False):
     status: _NodeStatus = _NodeStatus()
 
 
-class _Object(View, frozen=True, gc=False):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
 class _Event(View, frozen=True, gc=False):
     type: str = ""
-    involved_object: _Object = _Object()
+    involved_object: ObjectReference = ObjectReference()
     reason: str = ""
     message: str = ""
-
-
-_T = TypeVar("_T")
-_POD, _NODE, _EVENT = msgspec.json.Decoder(Pod), msgspec.json.Decoder(_Node), msgspec.json.Decoder(_Event)
 
 
 class Counts:
@@ -97,9 +81,9 @@ class Counts:
             self._by_status[status] -= 1
 
     def _count_pod(self, key: str, data: bytes) -> None:
-        pod = _read(_POD, data, Pod())
+        pod = codec.decode_or_none(data, Pod) or Pod()
         self.workloads.pod(key, pod)
-        status = TERMINATING if pod.metadata.deletion_timestamp else pod.status.phase or UNKNOWN
+        status = TERMINATING if pod.deleting else pod.status.phase or UNKNOWN
         before = self._status_of.get(key)
         if status != before:
             self._status_of[key] = status
@@ -116,7 +100,7 @@ class Counts:
     def _event(self, event: Event) -> None:
         if event.type == "DELETED":
             return
-        found, time = _read(_EVENT, event.stored.data, _Event()), self._clock.now().astimezone()
+        found, time = codec.decode_or_none(event.stored.data, _Event) or _Event(), self._clock.now().astimezone()
         about = found.involved_object
         many = _many(about)
         key = (about.namespace, many, found.reason)
@@ -136,7 +120,7 @@ class Counts:
             self._events.popitem(last=False)
 
 
-def _many(about: _Object) -> str:
+def _many(about: ObjectReference) -> str:
     """``kind/name``; for pods and nodes with ``…`` in place of the last part of the name."""
     stem, dash, _ = about.name.rpartition("-")
     name = f"{stem}-…" if dash and about.kind in ("Pod", "Node") else about.name
@@ -144,13 +128,5 @@ def _many(about: _Object) -> str:
 
 
 def _is_ready(data: bytes) -> bool:
-    conditions = _read(_NODE, data, _Node()).status.conditions
+    conditions = (codec.decode_or_none(data, _Node) or _Node()).status.conditions
     return any(one.type == "Ready" and one.status == "True" for one in conditions)
-
-
-def _read(decoder: msgspec.json.Decoder[_T], data: bytes, otherwise: _T) -> _T:
-    """A view of a stored object, or ``otherwise`` if it cannot be decoded: no write may fail for that."""
-    try:
-        return decoder.decode(data)
-    except msgspec.ValidationError:
-        return otherwise

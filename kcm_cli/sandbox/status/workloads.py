@@ -7,8 +7,10 @@ from collections import Counter
 
 import msgspec
 
+from kcm_cli.api.core import Condition
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery.meta import View
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import SlimObject, View, controller_of, split_key
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.status.state import Workload
 
@@ -23,24 +25,6 @@ _QUIET = frozenset(("", "ContainerCreating", "PodInitializing"))
 _BAD = frozenset((("ReplicaFailure", "True"), ("Progressing", "False"), ("Failed", "True")))
 Place = tuple[str, str]
 """The kind and key of an object."""
-
-
-class _Owner(View, frozen=True, gc=False):
-    kind: str = ""
-    name: str = ""
-    controller: bool = False
-
-
-class _Metadata(View, frozen=True, gc=False):
-    deletion_timestamp: str | None = None
-    owner_references: tuple[_Owner, ...] = ()
-
-
-class _Condition(View, frozen=True, gc=False):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 class _Waiting(View, frozen=True, gc=False):
@@ -59,15 +43,14 @@ class _Container(View, frozen=True, gc=False):
 class _PodStatus(View, frozen=True, gc=False):
     phase: str = ""
     reason: str = ""
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[_Container, ...] = ()
     init_container_statuses: tuple[_Container, ...] = ()
 
 
-class Pod(View, frozen=True, gc=False):
+class Pod(SlimObject, frozen=True, gc=False, kw_only=True):
     """What the view shows of a pod."""
 
-    metadata: _Metadata = _Metadata()
     status: _PodStatus = _PodStatus()
 
 
@@ -82,12 +65,11 @@ class _Status(View, frozen=True, gc=False):
     desired_number_scheduled: int = 0
     active: int = 0
     ready: int = 0
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
-class _Workload(View, frozen=True, gc=False):
+class _Workload(SlimObject, frozen=True, gc=False, kw_only=True):
     kind: str = ""
-    metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
     status: _Status = _Status()
 
@@ -98,9 +80,6 @@ class _Unready(msgspec.Struct, frozen=True):
     ready: int
     wanted: int
     why: str
-
-
-_DECODER = msgspec.json.Decoder(_Workload)
 
 
 class Workloads:
@@ -129,7 +108,7 @@ class Workloads:
                 del self._troubles[before]
         trouble = trouble_of(pod) if pod is not None else ""
         if pod is not None and trouble:
-            owner = _controller(pod.metadata, key) or ("Pod", key)
+            owner = _controller(pod) or ("Pod", key)
             self._owner[key] = owner
             self._troubles.setdefault(owner, {})[key] = trouble
 
@@ -139,7 +118,7 @@ class Workloads:
         that lack most. Pods of no workload are shown themselves."""
         found = [self._shown(place, one) for place, one in self._unready.items() if place not in self._whole]
         found += [
-            Workload("Pod", *_split(key), 0, 1, why)
+            Workload("Pod", *split_key(key), 0, 1, why)
             for (kind, _), troubles in self._troubles.items()
             if kind not in _KINDS
             for key, why in troubles.items()
@@ -148,7 +127,7 @@ class Workloads:
         return tuple(found[:MOST])
 
     def _shown(self, place: Place, one: _Unready) -> Workload:
-        return Workload(place[0], *_split(place[1]), one.ready, one.wanted, one.why or self._why(place))
+        return Workload(place[0], *split_key(place[1]), one.ready, one.wanted, one.why or self._why(place))
 
     def _why(self, place: Place) -> str:
         """What most of its pods say, and one of them, which is what a narrow terminal leaves out."""
@@ -171,10 +150,10 @@ class Workloads:
     def _take(self, stored: Stored) -> None:
         found = _read(stored)
         place = found.kind, stored.key
-        owner = _controller(found.metadata, stored.key)
+        owner = _controller(found)
         self._belongs(place, owner if owner is not None and owner[0] == "Deployment" else None)
         unready = _unready(found)
-        if unready is None or found.metadata.deletion_timestamp:
+        if unready is None or found.deleting:
             self._unready.pop(place, None)
         else:
             self._unready[place] = unready
@@ -195,7 +174,7 @@ class Workloads:
 def trouble_of(pod: Pod) -> str:
     """What keeps a pod from being ready; empty if it says nothing, as a pod that starts."""
     status = pod.status
-    if pod.metadata.deletion_timestamp or status.phase in ("Succeeded", "Failed"):
+    if pod.deleting or status.phase in ("Succeeded", "Failed"):
         return ""
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
@@ -224,14 +203,9 @@ def _unready(found: _Workload) -> _Unready | None:
     return _Unready(ready, wanted, _text(bad.reason, bad.message) if bad is not None else "")
 
 
-def _controller(meta: _Metadata, key: str) -> Place | None:
-    namespace = key.partition("/")[0]
-    return next(((one.kind, f"{namespace}/{one.name}") for one in meta.owner_references if one.controller), None)
-
-
-def _split(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
-    return namespace, name
+def _controller(obj: SlimObject) -> Place | None:
+    owner = controller_of(obj)
+    return (owner.kind, f"{obj.namespace}/{owner.name}") if owner is not None else None
 
 
 def _text(reason: str, message: str) -> str:
@@ -241,7 +215,4 @@ def _text(reason: str, message: str) -> str:
 
 def _read(stored: Stored) -> _Workload:
     """A view of a stored object, or an empty one if it cannot be decoded: no write may fail for that."""
-    try:
-        return _DECODER.decode(stored.data)
-    except msgspec.ValidationError:
-        return _Workload()
+    return codec.decode_or_none(stored.data, _Workload) or _Workload()

@@ -25,7 +25,8 @@ class Cluster:
         self.counts = Counts(self.store, LoopClock())
 
     def put(self, plural: str, name: str, spec: Any = None, status: Any = None, **metadata: Any) -> None:
-        doc = {"kind": KINDS.get(plural, "Pod"), "metadata": metadata, "spec": spec or {}, "status": status or {}}
+        meta = {"namespace": "default", "name": name, **metadata}
+        doc = {"kind": KINDS.get(plural, "Pod"), "metadata": meta, "spec": spec or {}, "status": status or {}}
         gvr = PODS if plural == "pods" else WORKLOADS[plural]
         if self.store.get(gvr, "default", name) is None:
             self.store.create(gvr, "default", name, doc)
