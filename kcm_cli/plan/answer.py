@@ -3,7 +3,11 @@
 Within one ``api_version``, fields are only added.
 """
 
+from collections.abc import Sequence
+
 import msgspec
+
+from kcm_cli.machinery.meta import OwnerReference
 
 API_VERSION, KIND = "plan.kcm.dev/v1", "Plan"
 
@@ -21,6 +25,12 @@ class Object(Part, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def owner_of(references: Sequence[OwnerReference]) -> str:
+    """``Kind/name`` of the controller among these owners, or else of the first; "" if there is none."""
+    chosen = next((ref for ref in references if ref.controller), references[0] if references else None)
+    return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""
 
 
 class Source(Part, frozen=True):

@@ -8,7 +8,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.plan.answer import Object
+from kcm_cli.plan.answer import Object, owner_of
 from kcm_cli.plan.snapshot import Item, Snapshot
 
 
@@ -83,9 +83,7 @@ class Present:
 
     def owner(self, about: Object) -> str:
         """``Kind/name`` of what it belongs to."""
-        refs = self.meta(about).owner_references
-        chosen = next((ref for ref in refs if ref.controller), refs[0] if refs else None)
-        return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""
+        return owner_of(self.meta(about).owner_references)
 
     def changed(self, about: Object) -> Managed | None:
         """The last change of more than its status since the plan."""

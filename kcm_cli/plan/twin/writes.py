@@ -12,6 +12,7 @@ import msgspec
 from kcm_cli.engine.door import write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.plan.answer import owner_of
 from kcm_cli.rest.transport import Around, Request, Response, Transport, is_local
 
 ACTING: ContextVar[str] = ContextVar("acting", default="")
@@ -145,7 +146,7 @@ class Watched(Around):
                 "" if answer.kind == "Status" else answer.kind,
                 named.namespace,
                 named.name or meta.name or "",
-                _owner(meta.owner_references or ()),
+                owner_of(meta.owner_references or ()),
                 response.status,
                 answer.message if refused else "",
             )
@@ -177,8 +178,3 @@ class Watched(Around):
 
 def _answer(body: bytes) -> _Answer:
     return codec.decode_or_none(body, _Answer) or _Answer()
-
-
-def _owner(references: tuple[OwnerReference, ...]) -> str:
-    chosen = next((ref for ref in references if ref.controller), references[0] if references else None)
-    return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""
