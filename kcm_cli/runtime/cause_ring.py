@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.runtime.causes import DELETED, LISTED, Cause, Causes, Change, Due, Tick, Work
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class CauseRing:
         self._most = most_bytes
         self._entries: deque[bytes] = deque()
         self._bytes = self._put = self._syncs = 0
-        self._seen: dict[tuple[str, bool], None] = {}
+        self._seen: Bounded[tuple[str, bool], None] = Bounded(_ENDS)
         self.spans: Spans | None = None
         self.started = clock.now().timestamp()
         self.shift = self.started - clock.monotonic()
@@ -225,8 +226,6 @@ class CauseRing:
             end = cause.uid[:_IDENTITY], cause.type == DELETED
             if end not in self._seen:
                 self._seen[end] = None
-                if len(self._seen) > _ENDS:
-                    del self._seen[next(iter(self._seen))]
                 self.put(Saw(_cut_change(cause)))
 
     def snapshot(self) -> "Snapshot":

@@ -5,7 +5,6 @@ in an Event once, as long as it is remembered: at most BURST at once, and one in
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.logs import V4
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.quoting import bounded
-from kcm_cli.machinery.recent import Recent
+from kcm_cli.machinery.recent import Bounded, Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import FOREIGN_LIMIT
 from kcm_cli.rest.ratelimit import TokenBucket
@@ -42,7 +41,7 @@ class ObjectErrors:
         self._now = now
         self._told = Recent(MOST)
         self._limit = TokenBucket(1 / PERIOD_S, BURST)
-        self._versions: OrderedDict[tuple[str, str], tuple[str, str]] = OrderedDict()
+        self._versions: Bounded[tuple[str, str], tuple[str, str]] = Bounded(MOST)
         self._odd = Recent(MOST)
         self._undecodable = metrics.counter(
             "kcm_undecodable_objects_total",
@@ -67,11 +66,8 @@ class ObjectErrors:
         version = (meta.uid, meta.resource_version)
         known = self._versions.get(place)
         self._versions[place] = version
-        self._versions.move_to_end(place)
         if known == version:
             return
-        if len(self._versions) > MOST:
-            self._versions.popitem(last=False)
         self._undecodable.labels(resource.plural).inc()
         told = (*place, meta.uid)
         if told in self._told or not self._limit.try_take(self._now()):

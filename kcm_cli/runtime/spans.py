@@ -18,15 +18,14 @@ what the record has, and no more.
 upstream: none; its manager has no spans. The nearest: component-base/tracing, which other components use.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Generic, TypeVar
 
 import msgspec
 
 from kcm_cli.component.tracing_config import ALL
 from kcm_cli.machinery.meta import split_key
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.runtime.cause_ring import Later, Sync, Wrote, weight
 from kcm_cli.runtime.causes import ADDED, DELETED, LISTED, QUEUED, Change, Tick, Work
 
@@ -42,8 +41,6 @@ INFERRED = "inferred: by name, its answer had not been read"
 LONGEST_S = 600.0
 """For so long after its first sync what the clock does for a key belongs to the same trace."""
 Value = str | int | float | bool
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class SpanContext(msgspec.Struct, frozen=True, gc=False):
@@ -79,27 +76,6 @@ class Span(msgspec.Struct, frozen=True):
     attributes: dict[str, Value]
     links: tuple[Link, ...] = ()
     error: str = ""
-
-
-class _Bounded(Generic[K, V]):
-    """A dictionary that forgets its oldest entries."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: OrderedDict[K, V] = OrderedDict()  # a dict looks for its first entry behind those that went
-        self.get = self._known.get
-        self.pop = self._known.pop
-
-    def __setitem__(self, key: K, value: V) -> None:
-        self._known[key] = value
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-
-    def __contains__(self, key: K) -> bool:
-        return key in self._known
-
-    def values(self) -> list[V]:
-        return list(self._known.values())
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -163,13 +139,13 @@ class Spans:
         self._shift = shift
         self._export = export
         self._count = 0
-        self._syncs: _Bounded[int, _Known] = _Bounded(most)
-        self._open: _Bounded[int, _Open] = _Bounded(most)
-        self._sending: _Bounded[int, tuple[Sending, SpanContext]] = _Bounded(most)
-        self._made: _Bounded[tuple[str, str], _Made] = _Bounded(most)
-        self._deletions: _Bounded[str, _Made] = _Bounded(most)
-        self._births: _Bounded[str, SpanContext] = _Bounded(most)
-        self._changes: _Bounded[tuple[str, str], SpanContext] = _Bounded(most)
+        self._syncs: Bounded[int, _Known] = Bounded(most)
+        self._open: Bounded[int, _Open] = Bounded(most)
+        self._sending: Bounded[int, tuple[Sending, SpanContext]] = Bounded(most)
+        self._made: Bounded[tuple[str, str], _Made] = Bounded(most)
+        self._deletions: Bounded[str, _Made] = Bounded(most)
+        self._births: Bounded[str, SpanContext] = Bounded(most)
+        self._changes: Bounded[tuple[str, str], SpanContext] = Bounded(most)
 
     # -- what happens
 
@@ -239,7 +215,7 @@ class Spans:
 
     def close(self, at: float) -> None:
         """Export the syncs that have not ended, as they are cut off. at: monotonic seconds."""
-        for opened in self._open.values():
+        for opened in tuple(self._open.values()):
             self._open.pop(opened.entry.number, None)
             self._end(opened, at, "cancelled")
 

@@ -6,14 +6,15 @@ upstream: none
 """
 
 import re
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Container, Iterator, Mapping
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
 from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.machinery.times import seconds_of
 from kcm_cli.trace import steps
 from kcm_cli.trace.steps import (
@@ -41,8 +42,6 @@ from kcm_cli.trace.steps import (
 )
 from kcm_cli.trace.views import Condition, Involved, Manager, Seen, Told
 
-K = TypeVar("K")
-V = TypeVar("V")
 MOST = 100_000
 """Steps that are kept, and objects of which something is known."""
 _LONGEST = 300
@@ -95,6 +94,10 @@ _MADE = {"CronJob": "Job"}
 """What owners of a kind create, other than Pods."""
 
 
+def _bounded() -> Bounded[Any, Any]:
+    return Bounded(MOST)
+
+
 class Relations(msgspec.Struct):
     """Which object belongs to which, as it was seen.
 
@@ -104,38 +107,32 @@ class Relations(msgspec.Struct):
     Each has MOST entries at most; the oldest make room.
     """
 
-    owners: OrderedDict[tuple[str, str], Ref] = msgspec.field(default_factory=OrderedDict)
-    said: OrderedDict[tuple[str, str], Ref] = msgspec.field(default_factory=OrderedDict)
-    nodes: OrderedDict[str, str] = msgspec.field(default_factory=OrderedDict)
-    targets: OrderedDict[str, Ref] = msgspec.field(default_factory=OrderedDict)
-    named: OrderedDict[str, Ref] = msgspec.field(default_factory=OrderedDict)
-    expiring: OrderedDict[str, int] = msgspec.field(default_factory=OrderedDict)
+    owners: Bounded[tuple[str, str], Ref] = msgspec.field(default_factory=_bounded)
+    said: Bounded[tuple[str, str], Ref] = msgspec.field(default_factory=_bounded)
+    nodes: Bounded[str, str] = msgspec.field(default_factory=_bounded)
+    targets: Bounded[str, Ref] = msgspec.field(default_factory=_bounded)
+    named: Bounded[str, Ref] = msgspec.field(default_factory=_bounded)
+    expiring: Bounded[str, int] = msgspec.field(default_factory=_bounded)
 
     def place(self, pod: Ref, node: str) -> None:
         """A pod is on a node."""
-        _keep(self.nodes, pod.key, node)
+        self.nodes[pod.key] = node
 
     def take(self, about: Ref, obj: Seen) -> None:
         """Learn what a version says."""
-        _keep(self.named, about.uid, about)
+        self.named[about.uid] = about
         namespace = obj.metadata.namespace
         owner = controller_of(obj) or next(iter(obj.metadata.owner_references), None)
         if owner is not None and owner.uid:
             key = owner.name if owner.kind == "Node" or not namespace else f"{namespace}/{owner.name}"
-            _keep(self.owners, about.place, Ref(kind_in(owner.api_version, owner.kind), key, owner.uid))
+            self.owners[about.place] = Ref(kind_in(owner.api_version, owner.kind), key, owner.uid)
         if about.kind == "Pod" and obj.spec.node_name:
             self.place(about, obj.spec.node_name)
         if obj.spec.ttl_seconds_after_finished is not None:
-            _keep(self.expiring, about.uid, obj.spec.ttl_seconds_after_finished)
+            self.expiring[about.uid] = obj.spec.ttl_seconds_after_finished
         target = obj.spec.scale_target_ref
         if target is not None and target.kind:
-            _keep(self.targets, about.key, Ref(target.kind, f"{namespace}/{target.name}"))
-
-
-def _keep(table: OrderedDict[K, V], key: K, value: V) -> None:
-    table[key] = value
-    if len(table) > MOST:
-        table.popitem(last=False)
+            self.targets[about.key] = Ref(target.kind, f"{namespace}/{target.name}")
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -157,9 +154,9 @@ class History:
         self.steps: deque[Step] = deque(maxlen=MOST)
         self.relations = Relations()
         self.forgotten = 0
-        self._last: OrderedDict[str, Seen] = OrderedDict()
-        self._told: OrderedDict[str, int] = OrderedDict()
-        self._mentioned: OrderedDict[str, Ref] = OrderedDict()
+        self._last: Bounded[str, Seen] = _bounded()
+        self._told: Bounded[str, int] = _bounded()
+        self._mentioned: Bounded[str, Ref] = _bounded()
 
     def add(self, step: Step) -> None:
         """Keep a step."""
@@ -177,7 +174,7 @@ class History:
             if write is not None and write.verb:
                 self.add(Step(at, write.verb, about, write.actor, AUDIT))
             return
-        _keep(self._last, meta.uid, obj)
+        self._last[meta.uid] = obj
         self.relations.take(about, obj)
         before = old or _NOTHING
         found = [
@@ -215,18 +212,18 @@ class History:
         if count <= before:
             return
         if place:
-            _keep(self._told, place, count)
+            self._told[place] = count
         times = (series.last_observed_time if series is not None else None, told.last_timestamp, told.event_time)
         found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
         moment = next((one for one in found if one is not None), at)
         text = f"{told.reason}: {_short(told.message)}"
         plain = Step(moment, SAYS, about, actor, EVENT, text, rough=moment == int(moment), count=count - before)
         if about.uid:
-            _keep(self._mentioned, about.uid, about)
+            self._mentioned[about.uid] = about
         for step in self._of_event(told, plain):
             self.add(step)
             if step.verb == CREATED and step.behind is not None:
-                _keep(self.relations.said, step.about.place, step.behind)
+                self.relations.said[step.about.place] = step.behind
 
     def absent(self, kinds: Container[str], at: float) -> None:
         """All objects of these kinds were listed: what Events are about and was not listed does not exist."""

@@ -12,6 +12,7 @@ from kcm_cli.component.auth_config import AuthorizationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.manager.server.review import Decision, Reviewer, Shared, access_spec, review_access
 from kcm_cli.manager.server.user import User
 
@@ -44,7 +45,7 @@ class Authorizer:
         self._reviewer = reviewer
         self._clock = clock
         self._asking = Shared[Decision]()
-        self._known: dict[bytes, tuple[float, Decision]] = {}
+        self._known: Bounded[bytes, tuple[float, Decision]] = Bounded(_LIMIT)
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
         """The decision. Raises ReviewError if the API server does not answer."""
@@ -69,7 +70,4 @@ class Authorizer:
         ttl_s = config.authorized_cache_ttl_s if decision.allowed else config.unauthorized_cache_ttl_s
         if ttl_s <= 0 or len(decision.reason) > _REASON_BYTES:
             return
-        if len(self._known) >= _LIMIT:
-            self._known.pop(next(iter(self._known)))
-        self._known.pop(key, None)
         self._known[key] = (self._clock.monotonic() + ttl_s, decision)

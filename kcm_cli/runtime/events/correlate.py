@@ -9,15 +9,10 @@ Pure: the caller passes the time (monotonic seconds).
 upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go#EventCorrelator
 """
 
-from collections import OrderedDict
-from typing import Generic, TypeVar
-
 import msgspec
 
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning.actions import Notice
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 CACHE = 4096
 SIMILAR = 10
@@ -74,12 +69,12 @@ class _Bucket(msgspec.Struct, frozen=True, gc=False):
 
 
 class Correlator:
-    """Recent Events, in LRU caches: upstream's EventCorrelator."""
+    """Recent Events, in bounded memories: upstream's EventCorrelator."""
 
     def __init__(self) -> None:
-        self._similar: _Lru[Group, _Similar] = _Lru(CACHE)
-        self._seen: _Lru[Group, _Seen] = _Lru(CACHE)
-        self._buckets: _Lru[Group, _Bucket] = _Lru(CACHE)
+        self._similar: Bounded[Group, _Similar] = Bounded(CACHE)
+        self._seen: Bounded[Group, _Seen] = Bounded(CACHE)
+        self._buckets: Bounded[Group, _Bucket] = Bounded(CACHE)
 
     def decide(self, event: Emitted, now: float) -> Decision | None:
         """What to write for this Event; None if the rate limit drops it."""
@@ -99,7 +94,7 @@ class Correlator:
         key = group if combined else (group, notice.message, ref.field_path)
         known = self._seen.get(key) or _Seen(event.name, 0, event.time)
         seen = _Seen(known.name, known.count + 1, known.first)
-        self._seen.put(key, seen)
+        self._seen[key] = seen
         if not self._admit(about, now):
             return None
         message = COMBINED + notice.message if combined else notice.message
@@ -112,33 +107,12 @@ class Correlator:
         before = known.messages if known is not None and recent else frozenset()
         messages = before | {message}
         combined = len(messages) >= SIMILAR
-        self._similar.put(group, _Similar(before if combined else messages, now))
+        self._similar[group] = _Similar(before if combined else messages, now)
         return combined
 
     def _admit(self, about: Group, now: float) -> bool:
         bucket = self._buckets.get(about) or _Bucket(float(BURST), now)
         tokens = min(float(BURST), bucket.tokens + (now - bucket.at) * RATE) - 1.0
-        if tokens <= -_NANOSECOND * RATE:
-            return False
-        self._buckets.put(about, _Bucket(tokens, now))
-        return True
-
-
-class _Lru(Generic[K, V]):
-    """A bounded table that drops the least recently used entry."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._table: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        value = self._table.get(key)
-        if value is not None:
-            self._table.move_to_end(key)
-        return value
-
-    def put(self, key: K, value: V) -> None:
-        self._table[key] = value
-        self._table.move_to_end(key)
-        if len(self._table) > self._size:
-            self._table.popitem(last=False)
+        admitted = tokens > -_NANOSECOND * RATE
+        self._buckets[about] = _Bucket(tokens, now) if admitted else bucket
+        return admitted

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.kubelet_api.objects import Issue, StoredObjects
@@ -68,7 +69,7 @@ class Commands:
         """The files that commands have written and removed, by uid of the pod, the last one at the end."""
         self._sizes: dict[str, int] = {}
         """Their characters."""
-        self._beginnings: OrderedDict[str, Beginning] = OrderedDict()
+        self._beginnings: Bounded[str, Beginning] = Bounded(_MOST_BEGINNINGS)
         """What there was when runs began, by the IDs of their containers; of the runs that were looked at last."""
 
     @property
@@ -106,11 +107,8 @@ class Commands:
             if version is None:
                 return None
             view = codec.decode(version.data, SimulatedPod)
-            found = self._beginnings[run.id] = Beginning(view, self.objects.at(version.revision))
-            if len(self._beginnings) > _MOST_BEGINNINGS:
-                self._beginnings.popitem(last=False)
-        else:
-            self._beginnings.move_to_end(run.id)
+            found = Beginning(view, self.objects.at(version.revision))
+        self._beginnings[run.id] = found
         return found
 
     def at_start(

@@ -3,7 +3,6 @@
 upstream: pkg/kubelet/token/token_manager.go
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from kcm_cli.api.core import Service
@@ -11,6 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.nodes.environment import MASTER, of_service, of_services
@@ -35,7 +35,7 @@ class StoredObjects:
         self._clock = clock
         self._issue = issue
         self._at = at
-        self._tokens: OrderedDict[tuple[str, str, int], tuple[bytes, float]] = OrderedDict()
+        self._tokens: Bounded[tuple[str, str, int], tuple[bytes, float]] = Bounded(_MOST_TOKENS)
 
     def at(self, revision: int) -> "StoredObjects":
         """The objects at a revision."""
@@ -80,8 +80,6 @@ class StoredObjects:
             raise UnknownContent from error
         token = str(made["status"]["token"]).encode()
         self._tokens[key] = token, now + _RENEWED_AFTER * lasts_s
-        if len(self._tokens) > _MOST_TOKENS:
-            self._tokens.popitem(last=False)
         return token
 
     def _get(self, gvr: GVR, namespace: str, name: str) -> Tree | None:

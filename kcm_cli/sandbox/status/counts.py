@@ -1,13 +1,14 @@
 """Counts of pods and nodes, and workloads that are not ready, which each write updates, so that reading them costs the
 same in clusters of any size."""
 
-from collections import Counter, OrderedDict
+from collections import Counter
 
 from kcm_cli.api.core import Condition, ObjectReference
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.status.state import EventLine, NodeCounts
 from kcm_cli.sandbox.status.workloads import PODS, Pod, Workloads
@@ -41,7 +42,7 @@ class Counts:
         self._status_of: dict[str, str] = {}
         self._by_status: Counter[str] = Counter()
         self._ready: dict[str, bool] = {}
-        self._events: OrderedDict[tuple[str, str, str], EventLine] = OrderedDict()
+        self._events: Bounded[tuple[str, str, str], EventLine] = Bounded(KEPT_EVENTS)
         self.workloads = Workloads(store)
         for stored in store.scan(PODS):
             self._count_pod(stored.key, stored.data)
@@ -115,9 +116,6 @@ class Counts:
             message=" ".join(found.message.split()),
             count=(before.count if before is not None else 0) + (before is None or event.type == "ADDED"),
         )
-        self._events.move_to_end(key)
-        if len(self._events) > KEPT_EVENTS:
-            self._events.popitem(last=False)
 
 
 def _many(about: ObjectReference) -> str:

@@ -7,7 +7,6 @@ none does, the first error is returned. The constrained modes require permission
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
@@ -79,7 +79,7 @@ class Impersonator:
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._used: OrderedDict[str, _Mode] = OrderedDict()
+        self._used: Bounded[str, _Mode] = Bounded(_REMEMBERED)
 
     def impersonate(self, user: User, headers: Mapping[str, str], info: RequestInfo) -> User:
         """The impersonated user, or ``user`` without impersonation.
@@ -101,7 +101,7 @@ class Impersonator:
             except ApiError as error:
                 first = first or error
                 continue
-            self._remember(user, mode)
+            self._used[user.name] = mode
             return found
         assert first is not None  # the old mode applies to all
         raise first
@@ -110,12 +110,6 @@ class Impersonator:
         """The modes, starting with the one that this user used last."""
         last = self._used.get(user.name)
         return _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
-
-    def _remember(self, user: User, mode: _Mode) -> None:
-        self._used[user.name] = mode
-        self._used.move_to_end(user.name)
-        if len(self._used) > _REMEMBERED:
-            self._used.popitem(last=False)
 
     def _attempt(self, mode: _Mode, user: User, wanted: User, info: RequestInfo) -> User:
         if mode.name:
