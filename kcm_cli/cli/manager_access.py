@@ -16,17 +16,15 @@ from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock, RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8
 from kcm_cli.component.value_types import BOOL, STRING
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest import access
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.command_client import client_of
 from kcm_cli.rest.credentials import ANONYMOUS, Fixed, bearer
 from kcm_cli.rest.errors import AccessError, TLSFilesError
 from kcm_cli.rest.manager_port import ReadError
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
 from kcm_cli.rest.transport import Transport
@@ -162,7 +160,7 @@ async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIter
     async with contextlib.AsyncExitStack() as stack:
         if to.kubeconfig:
             found = await access.load(path=to.kubeconfig, master="", clock=LoopClock())
-            client = await stack.enter_async_context(_reading(found, clock, purpose))
+            client = await stack.enter_async_context(client_of(found, clock, purpose))
             if not to.token:
                 tls, certificate = _with_certificate(to.tls, found), found.certificate
                 manager = Access(to.server, tls, credentials=found.credentials, certificate=certificate)
@@ -175,19 +173,8 @@ async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIter
 async def cluster(kubeconfig: str, clock: RealClock, purpose: str) -> AsyncIterator[Client]:
     """A client that only reads, of the cluster of a kubeconfig or, if it is empty, of this pod. purpose: for the user
     agent. Raises AccessError and TLSFilesError."""
-    async with _reading(await access.load(path=kubeconfig, master="", clock=LoopClock()), clock, purpose) as client:
+    async with client_of(await access.load(path=kubeconfig, master="", clock=LoopClock()), clock, purpose) as client:
         yield client
-
-
-@contextlib.asynccontextmanager
-async def _reading(found: Access, clock: RealClock, purpose: str) -> AsyncIterator[Client]:
-    agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/{purpose}"
-    session = ReadOnly(Authorized(Session(found, clock), found.credentials))
-    client = Client(session, limiter=Unlimited(), user_agent=agent, clock=clock)
-    try:
-        yield client
-    finally:
-        await client.close()
 
 
 def _with_certificate(tls: TLSFiles, found: Access) -> TLSFiles:

@@ -11,13 +11,10 @@ from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.flagset import Flag, FlagSet, not_utf8
 from kcm_cli.component.value_types import BOOL, INT, STRING
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest import access
-from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.command_client import client_of
 from kcm_cli.rest.errors import AccessError, ApiError
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.nodes import commands, shape
@@ -100,13 +97,8 @@ def _problems(order: Order, given: Mapping[str, object]) -> Iterator[str]:
 async def _run(order: Order) -> int:
     clock = LoopClock()
     found = await access.load(path=order.kubeconfig or kubeconfig.usual(), master="", clock=clock)
-    transport = Authorized(Session(found, clock), found.credentials)
-    agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/sandbox-nodes"
-    client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
-    try:
+    async with client_of(found, clock, "sandbox-nodes", writes=True) as client:
         await _carry_out(client, order)
-    finally:
-        await client.close()
     return 0
 
 

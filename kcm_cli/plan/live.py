@@ -5,18 +5,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.plan.changes import Change, custom_kinds
 from kcm_cli.plan.collect import Progress, collect
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.rest import access
-from kcm_cli.rest.authorized import Authorized
-from kcm_cli.rest.client import Client
+from kcm_cli.rest.command_client import client_of
 from kcm_cli.rest.errors import AccessError, ApiError
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.read_only import ReadOnly
-from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.tasks import innermost
 
@@ -38,15 +33,10 @@ async def take(
     clock = LoopClock()
     try:
         found = await access.load(path=kubeconfig, master="", clock=clock)
-        transport = ReadOnly(Authorized(Session(found, clock), found.credentials))
-        agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/plan"
-        client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
-        try:
+        async with client_of(found, clock, "plan") as client:
             snapshot = await collect(
                 client, clock, include=include, namespace=namespace, custom=custom_kinds(changes), progress=progress
             )
-        finally:
-            await client.close()
     except (AccessError, TransportError, ApiError, DecodeError, PlanError, BaseExceptionGroup) as group:
         error = innermost(group)
         if isinstance(error, AccessError | TransportError | ApiError | DecodeError | PlanError):

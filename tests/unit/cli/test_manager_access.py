@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.cli import bug_report, manager_access, top, trace
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import Clock, RealClock
-from kcm_cli.rest import access
+from kcm_cli.rest import access, command_client
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
@@ -55,6 +55,7 @@ async def test_a_plugin_s_certificate_is_shown_to_the_manager(token: str, monkey
 
     monkeypatch.setattr(access, "load", load)
     monkeypatch.setattr(manager_access, "Session", Dialed)
+    monkeypatch.setattr(command_client, "Session", Dialed)
     to = ManagerAccess("https://127.0.0.1:10257", "kubeconfig", token, TLSFiles(insecure=True))
     async with manager_access.opened(to, RealClock(), "test"):
         pass
