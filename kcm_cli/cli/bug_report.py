@@ -44,11 +44,6 @@ def main(arguments: Sequence[str]) -> int:
     return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
 
 
-def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
-    """The flags and words that may come next."""
-    return FLAGS, ()
-
-
 def _read(parsed: Parsed, problems: list[str]) -> ManagerAccess | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     problems += unexpected(parsed, "kcm bug-report")

@@ -82,7 +82,8 @@ def _place(before: Sequence[str]) -> tuple[FlagSet, Iterable[Candidate]]:
     words, _ = before_dashes(before)
     if named is None or (named.name == "sandbox" and len(words) < len(before)):
         return flag_set(), () if before else (Candidate(one.name, one.help) for one in SUBCOMMANDS)
-    flags, others = importlib.import_module(named.module).completion(words[1:])
+    module = importlib.import_module(named.module)
+    flags, others = module.completion(words[1:]) if hasattr(module, "completion") else (module.FLAGS, ())
     return flags, (Candidate(one) for one in others)
 
 

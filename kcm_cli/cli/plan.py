@@ -14,12 +14,11 @@ from rich.console import Console
 
 from kcm_cli.cli import plan_compare, plan_flags, usage
 from kcm_cli.cli.manager import fail
-from kcm_cli.cli.plan_flags import Command
+from kcm_cli.cli.plan_flags import FLAGS, Command
 from kcm_cli.cli.plan_markdown import markdown
 from kcm_cli.cli.plan_page import comparison_page, plan_page
 from kcm_cli.cli.plan_text import show
 from kcm_cli.cli.terminal import is_capable
-from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quoting import escaped
 from kcm_cli.plan.answer import Answer
@@ -38,7 +37,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 def main(arguments: Sequence[str]) -> int:
     """Make the plan and print it; returns the exit code."""
-    parsed = plan_flags.FLAGS.parse(list(arguments))
+    parsed = FLAGS.parse(list(arguments))
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(plan_flags.help_text())
         return 0
@@ -55,11 +54,6 @@ def main(arguments: Sequence[str]) -> int:
         return fail([line.removeprefix("Error from server (NotFound): ") for line in lines])
     except KeyboardInterrupt:
         return fail(["interrupted"])
-
-
-def completion(arguments: Sequence[str]) -> tuple[FlagSet, Sequence[str]]:
-    """The flags and words that may come next."""
-    return plan_flags.FLAGS, ()
 
 
 def _run(command: Command) -> int:

@@ -1,7 +1,7 @@
 """The subcommands and their modules, which are imported on demand.
 
-Each module has ``main(arguments)``, which returns the exit code, and ``completion(arguments)``, the flags and words
-that may come next.
+Each module has ``main(arguments)``, which returns the exit code, and ``FLAGS`` or, if other words may come next than
+these, ``completion(arguments)``, which returns the flags and words.
 """
 
 from collections.abc import Sequence

@@ -82,11 +82,6 @@ def main(arguments: Sequence[str]) -> int:
     return manager_access.run(arguments, FLAGS, ABOUT, _read, _run, is_endless=lambda command: command.follow)
 
 
-def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
-    """The flags and words that may come next."""
-    return FLAGS, ()
-
-
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     words, since_s, for_s = list(parsed.rest), values["since"], values["for"]
