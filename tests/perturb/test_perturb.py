@@ -28,7 +28,7 @@ from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.host import Measure
 from kcm_cli.testing.perturb.kopf_flaws import FINALIZER, LATE_STATUS, KopfFlaws
-from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point, Spot, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point, Spot, Spots, kinds_of, point_of
 from kcm_cli.testing.perturb.random_words import ties_of, untied, words_of
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import (
@@ -427,12 +427,12 @@ def test_writes_in_protobuf_have_names_and_count_if_effective(sandbox: Sandbox) 
         one.finish()
     finally:
         one.stop()
-    assert [str(one) for one in one.record.writes] == [
+    assert [str(one) for one in one.record.spots.writes] == [
         "create:configmaps:default/packed#1",
         "update:configmaps:default/packed#1",
     ]
     assert one.record.written == {"create of configmaps default/packed": 1}
-    assert one.record.conflicting == []  # it names no version
+    assert one.record.spots.conflicting == []  # it names no version
 
 
 async def writes_for_ever(kubeconfig: str) -> None:
@@ -464,7 +464,7 @@ def test_nothing_is_perturbed_in_the_quiet_period(sandbox: Sandbox, monkeypatch:
             sandbox.reset(base)
         assert not one.fired
         assert one.record.restless == {"MODIFIED configmaps default/timer"}
-        spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
+        spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.spots.writes)
         assert spots.pop("patch default/timer") < 5
         assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
 
@@ -720,9 +720,9 @@ def test_each_kind_has_its_advice() -> None:
 
 def test_many_points_are_sampled_evenly() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
-    assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
+    assert [one.spot.name for one in Spots(spots).points(("crash",), 5)] == ["0", "2", "4", "6", "8"]
     assert (
-        len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0))
+        len(Spots(spots, spots[:1], spots[:3], spots[:2]).points(kinds_of(""), 0))
         == 10 + 10 + 10 + 1 + 10 + 12 + 10 + 3 + 2
     )
 
@@ -730,7 +730,7 @@ def test_many_points_are_sampled_evenly() -> None:
 def test_of_repeated_requests_the_first_are_taken() -> None:
     spots = [Spot("patch", "pods", "timer", nth) for nth in range(1, 100)]
     spots[50:50] = [Spot("create", "pods", "a", 1), Spot("update", "pods", "a", 1), Spot("update", "pods", "a", 2)]
-    chosen = points_of(spots, [], [], [], ("crash",), 6)
+    chosen = Spots(spots).points(("crash",), 6)
     assert [one.spot.nth for one in chosen] == [1, 2, 3, 1, 1, 2]
     assert [one.spot.name for one in chosen] == ["timer"] * 3 + ["a"] * 3
 

@@ -36,7 +36,7 @@ from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.run import MANAGER
 from kcm_cli.testing.perturb.campaign import TrialResult, judged
 from kcm_cli.testing.perturb.host import Measure
-from kcm_cli.testing.perturb.points import ALL_KINDS, Point, point_of
+from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spots, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.kit.controlling import metric
@@ -188,7 +188,7 @@ def staged(
         trial.begin(manager)
         host.advance(START_S)
         if not story.start:
-            trial.record.forget_points()
+            trial.record.spots = Spots()
         try:
             for step in story.steps:
                 host.do(step)
@@ -224,13 +224,13 @@ def reference(story: str) -> Record:
     one does: all that can come up. Raises Perturbed where a controller writes nothing, or a run differs by itself."""
     first, second = (recorded(story, seed=seed) for seed in (1, 2))
     common = reference_of(first, second)
-    return common.narrowed(recorded(story, common))
+    return msgspec.structs.replace(common, spots=recorded(story, common).spots.shared(common.spots))
 
 
 def points_of(reference: Record) -> list[Point]:
     """All of a story. Where there is nothing of a kind, all are emptied alike."""
     present = {key.partition(" ")[0] for state in reference.checkpoints for key in state}
-    found = reference.points(ALL_KINDS, 0)
+    found = reference.spots.points(ALL_KINDS, 0)
     return [one for one in found if one.spot.verb != "deletecollection" or one.spot.resource in present]
 
 

@@ -88,7 +88,7 @@ def each(
             sandbox.reset(base)
 
     reference = references(lambda: run(OperatorTrial(sandbox, base)))
-    chosen = list(only) or reference.points(kinds, most)
+    chosen = list(only) or reference.spots.points(kinds, most)
     if seed is not None:
         random.Random(seed).shuffle(chosen)
     for point in chosen:

@@ -274,13 +274,13 @@ class Interceptor:
             self.record.refused[what] += 1
 
     def _note_point(self, asked: Asked, spot: Spot) -> None:
-        self.record.writes.append(spot)
+        self.record.spots.writes.append(spot)
         info, found = asked.info, self._stored(asked.info)
         versioned = info.verb in ("update", "patch", "delete") and _VERSION.search(as_json(asked.request.body))
         if versioned or (found is not None and self._replaces_foreign(info, found[1])):
-            self.record.conflicting.append(spot)
+            self.record.spots.conflicting.append(spot)
         if self._gone is not None:
-            self.record.afterwards.append(spot)
+            self.record.spots.afterwards.append(spot)
 
     def _effective(self, info: RequestInfo, answer: Answer) -> bool:
         """Whether the write changed something; a review asks only. True if the answer cannot be parsed."""
@@ -341,7 +341,7 @@ class Interceptor:
         key = event.type, resource, name
         self._events[key] += 1
         spot = Spot(*key, self._events[key])
-        self.record.seen.append(spot)
+        self.record.spots.seen.append(spot)
         point = self._point
         if point is not None and not self.fired and point.spot == spot and point.kind in ("stale", "missed"):
             self.fired = True

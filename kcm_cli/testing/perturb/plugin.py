@@ -66,13 +66,13 @@ class Perturbing:
         self._tests += 1
         first = self._run(item, item.name, None, None)
         second = self._run(item, f"{item.name}[again]", None, None) if first is not None else None
-        if first is not None and second is not None and set(first.writes) != set(second.writes):
+        if first is not None and second is not None and set(first.spots.writes) != set(second.spots.writes):
             first, second = second, self._run(item, f"{item.name}[once more]", None, None)
         if first is not None and second is not None:
             reference = reference_of(first, second)
-            points = self._only or reference.points(self._kinds, self._most)
+            points = self._only or reference.spots.points(self._kinds, self._most)
             self._restless += [f"{item.nodeid}: {what}" for what in sorted(reference.restless)]
-            if not reference.writes:
+            if not reference.spots.writes:
                 self._idle.append(item.nodeid)
             for point in points:
                 self._run(item, f"{item.name}[{point}]", point, reference)

@@ -1,8 +1,9 @@
 """Points: named places at which something goes wrong, which other runs can find again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec.structs import astuple
 
 KINDS = ("crash", "unsent", "lost", "conflict", "lag", "stale", "older", "terminating", "missed")
 VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -101,26 +102,36 @@ def kinds_of(text: str) -> tuple[str, ...]:
     return chosen or KINDS
 
 
-def points_of(
-    writes: Iterable[Spot],
-    conflicting: Iterable[Spot],
-    afterwards: Iterable[Spot],
-    seen: Iterable[Spot],
-    kinds: Sequence[str],
-    most: int,
-) -> list[Point]:
-    """All points of these kinds, at most ``most``; first occurrences take precedence.
+class Spots(msgspec.Struct):
+    """The spots of a run.
 
-    writes: the operator's writes. conflicting: those that can cause a conflict. afterwards: those after an object was
-    terminating and then deleted. seen: the changes that its watches show.
+    writes: the operator's successful writes, without those in the quiet time at the end. conflicting: those that
+    another client may overtake: with a resourceVersion, or replacing an object of another client. afterwards: those
+    after an object that it reads was terminating and then deleted. seen: the changes that its watches show.
     """
-    sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
-    sources["terminating"] = list(afterwards)
-    sources |= dict.fromkeys(("unsent", "lost", "lag", "refused", "older"), sources["crash"])
-    sources["missed"] = sources["stale"]
-    sources["stale"] = [*sources["stale"], *sources["crash"]]
-    found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
-    return found if most <= 0 or len(found) <= most else _chosen(found, most)
+
+    writes: list[Spot] = msgspec.field(default_factory=list)
+    conflicting: list[Spot] = msgspec.field(default_factory=list)
+    afterwards: list[Spot] = msgspec.field(default_factory=list)
+    seen: list[Spot] = msgspec.field(default_factory=list)
+
+    def shared(self, other: "Spots") -> "Spots":
+        """Those that another run has, too, in the order of this one."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Spots(*(_common(mine, theirs) for mine, theirs in pairs))
+
+    def points(self, kinds: Sequence[str], most: int) -> list[Point]:
+        """All points of these kinds, at most ``most``; first occurrences take precedence."""
+        sources = dict.fromkeys(("crash", "unsent", "lost", "lag", "refused", "older"), self.writes)
+        sources |= {"conflict": self.conflicting, "terminating": self.afterwards}
+        sources |= {"stale": [*self.seen, *self.writes], "missed": self.seen}
+        found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
+        return found if most <= 0 or len(found) <= most else _chosen(found, most)
+
+
+def _common(first: Sequence[Spot], second: Collection[Spot]) -> list[Spot]:
+    known = set(second)
+    return [spot for spot in first if spot in known]
 
 
 def _chosen(points: Sequence[Point], most: int) -> list[Point]:
