@@ -18,12 +18,14 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from kcm_cli.component import key_pairs
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.recent import Bounded
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 """The issuer of tokens without expiry in Secrets."""
+_REMEMBERED = 4096
 
 _CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
     "secp256r1": ("ES256", "P-256", hashes.SHA256()),
@@ -127,10 +129,9 @@ class TrustedKey(msgspec.Struct, frozen=True):
 class TokenVerifier:
     """Verifies signatures. Caches valid tokens."""
 
-    def __init__(self, keys: Sequence[TrustedKey], remembered: int = 4096) -> None:
+    def __init__(self, keys: Sequence[TrustedKey]) -> None:
         self.keys = tuple(keys)
-        self._limit = remembered
-        self._good: dict[str, Doc] = {}
+        self._good: Bounded[str, Doc] = Bounded(_REMEMBERED)
 
     def claims(self, token: str) -> Doc:
         """The claims of a token with a valid signature. Raises TokenError."""
@@ -145,8 +146,6 @@ class TokenVerifier:
         algorithm = header.get("alg")
         if not any(key.algorithm == algorithm and key.verify(data, signature) for key in candidates):
             raise TokenError("go-jose/go-jose: error in cryptographic primitive")
-        if len(self._good) >= self._limit:
-            self._good.clear()
         self._good[token] = claims
         return claims
 

@@ -35,19 +35,6 @@ def merge_patch(document: Doc, patch: Doc) -> Doc:
     return merged
 
 
-def merge_diff(old: Doc, new: Doc) -> Doc:
-    """The merge patch from ``old`` to ``new``; empty if they are equal."""
-    patch: Doc = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(value, dict) and isinstance(before, dict):
-            if inner := merge_diff(before, value):
-                patch[key] = inner
-        elif key not in old or not same(before, value):
-            patch[key] = value
-    return patch
-
-
 def _merged(current: object, patch: object) -> object:
     if not isinstance(current, dict):
         return _without_nulls(patch)

@@ -103,7 +103,7 @@ def plan(
             *_evicted_jobs(happened),
         ),
         risks=_risks(runs[0] if changes else None, shown, progress, without),
-        timeline=_timeline(happened, shown),
+        timeline=tuple(one for one in happened if shown.has(one.about)),
         differences=tuple(found[0]),
         nodes=tuple(_fills(base, changed)),
         writes=_writes(base, changed, shown, is_audit=is_audit),
@@ -183,10 +183,6 @@ def _source(snapshot: Snapshot) -> Source:
         tuple((gap.resource, gap.reason) for gap in snapshot.gaps),
         cluster_of(snapshot),
     )
-
-
-def _timeline(happened: Sequence[Happening], shown: Shown) -> tuple[Happening, ...]:
-    return tuple(one for one in happened if shown.has(one.about))
 
 
 def _totals(base: Simulation, changed: Simulation, shown: Shown) -> Totals:

@@ -99,11 +99,6 @@ class WorkqueueMetrics:
         """A key was requeued after a delay."""
         self.retries.value += 1
 
-    @property
-    def in_work(self) -> int:
-        """The number of keys in work."""
-        return len(self._started)
-
     def running_s(self) -> list[float]:
         """For how long each key in work has been worked on. Any thread."""
         now = self._monotonic()

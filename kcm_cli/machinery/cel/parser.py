@@ -193,20 +193,20 @@ class _Parser:
         if optional or self._in.next.kind != "(":
             return Select(offset, node, name, optional)
         open_offset = self._in.take().offset
-        args = self._arguments(")")
+        args = self._arguments()
         return self._call(open_offset, name, node, args)
 
-    def _arguments(self, end: str) -> tuple[Node, ...]:
+    def _arguments(self) -> tuple[Node, ...]:
         args: list[Node] = []
-        if not self._in.takes(end):
-            self._in.check_start(_ARGUMENT, end)
-            if self._in.takes(end):
+        if not self._in.takes(")"):
+            self._in.check_start(_ARGUMENT, ")")
+            if self._in.takes(")"):
                 return ()
-            with self._in.within(end, ","):
+            with self._in.within(")", ","):
                 args.append(self._expression())
                 while self._in.takes(","):
                     args.append(self._expression())
-            self._in.expect(end)
+            self._in.expect(")")
         return tuple(args)
 
     def _primary(self) -> Node:
@@ -248,7 +248,7 @@ class _Parser:
             self._in.note(token.offset, f"reserved identifier: {token.text}")
         if self._in.next.kind == "(":
             open_offset = self._in.take().offset
-            return self._call(open_offset, token.text, None, self._arguments(")"))
+            return self._call(open_offset, token.text, None, self._arguments())
         return Ident(start, f".{token.text}" if rooted else token.text)
 
     def _list(self, offset: int) -> Node:

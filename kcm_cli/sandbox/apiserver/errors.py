@@ -189,8 +189,3 @@ def unsupported_media_type(media_types: str, why: str = "") -> ApiError:
 def unsupported_patch() -> ApiError:
     """415: the built-in resource does not support the patch type."""
     return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-
-
-def not_implemented(message: str) -> ApiError:
-    """501: a sandbox without kubelets cannot do this."""
-    return ApiError(501, "NotImplemented", message)

@@ -150,13 +150,6 @@ def test_copies_of_a_patch_are_limited():
 
 
 @given(_documents, _documents)
-def test_the_diff_transforms_old_into_new(old, new):
-    patch = patches.merge_diff(old, new)
-    assert same(patches.merge_patch(old, patch), new)
-    assert (patch == {}) == same(old, new)
-
-
-@given(_documents, _documents)
 def test_merging_is_idempotent(document, patch):
     once = patches.merge_patch(document, patch)
     assert same(patches.merge_patch(once, patch), once)

@@ -103,7 +103,7 @@ def _claim_problems(claim: Tree, limits: list[Tree]) -> Iterator[str]:
         for name, bound in _sorted(limit.get("min")):
             yield from _below("PersistentVolumeClaim", name, bound, requests, {})
         for name, bound in _sorted(limit.get("max")):
-            yield from _request_above("PersistentVolumeClaim", name, bound, requests)
+            yield from _request_above(name, bound, requests)
 
 
 def _problems(limit: Tree, requests: Amounts, limits: Amounts) -> Iterator[str]:
@@ -146,8 +146,8 @@ def _above(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amo
         yield f"{text}, but request is {request}"
 
 
-def _request_above(kind: str, name: str, bound: Quantity, requests: Amounts) -> Iterator[str]:
-    text = f"maximum {name} usage per {kind} is {bound}"
+def _request_above(name: str, bound: Quantity, requests: Amounts) -> Iterator[str]:
+    text = f"maximum {name} usage per PersistentVolumeClaim is {bound}"
     request = requests.get(name)
     if request is None:
         yield f"{text}.  No request is specified"

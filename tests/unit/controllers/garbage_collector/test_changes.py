@@ -46,7 +46,7 @@ async def test_changes_are_handled_in_order_and_counted(caplog: pytest.LogCaptur
         metrics = await main()
     assert handled == ["0", "2", "3"]
     assert [record.message for record in caplog.records] == ["Change of the graph was not handled"]
-    assert (metrics.adds.value, metrics.depth.value, metrics.in_work) == (4, 0, 0)
+    assert (metrics.adds.value, metrics.depth.value, len(metrics.running_s())) == (4, 0, 0)
     assert metrics.worked.count == 4
 
 

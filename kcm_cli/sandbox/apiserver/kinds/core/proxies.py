@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.errors import bad_request, not_found, not_implemented
+from kcm_cli.sandbox.apiserver.errors import bad_request, not_found
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import admit
 from kcm_cli.sandbox.apiserver.kinds.core.proxying import passed_on, proxied, unavailable
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -40,7 +40,7 @@ async def of_service(core: Core, call: Call) -> Response | Stream:
 async def of_node(core: Core, call: Call) -> Response | Stream:
     """Refuse the request. Raises ApiError."""
     await _asked(core, call)
-    raise not_implemented("nodes/proxy needs a real kubelet, which a sandbox does not have")
+    raise ApiError(501, "NotImplemented", "nodes/proxy needs a real kubelet, which a sandbox does not have")
 
 
 async def _asked(core: Core, call: Call) -> tuple[str, str, Stored]:

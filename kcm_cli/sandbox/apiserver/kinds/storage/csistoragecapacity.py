@@ -27,18 +27,14 @@ def _check_change(new: Tree, old: Tree) -> Errors:
     yield from errors.fixed("storageClassName", new.get("storageClassName", ""), old.get("storageClassName", ""))
 
 
-def of_selector(selector: Tree | None, path: str) -> list[str]:
-    """Warnings about a label selector for nodes."""
-    found = of_term(selector or {}, path)
-    for key in sorted((selector or {}).get("matchLabels") or ()):
-        if message := DEPRECATED.get(key):
-            found.append(f"{path}.matchLabels.{key}: {message}")
-    return found
-
-
 def of_capacity(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a CSIStorageCapacity."""
-    return of_selector(new.get("nodeTopology"), "nodeTopology")
+    topology = new.get("nodeTopology") or {}
+    found = of_term(topology, "nodeTopology")
+    for key in sorted(topology.get("matchLabels") or ()):
+        if message := DEPRECATED.get(key):
+            found.append(f"nodeTopology.matchLabels.{key}: {message}")
+    return found
 
 
 KIND = Kind(
