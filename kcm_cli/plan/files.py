@@ -5,7 +5,6 @@ last line has their number, by which truncated files are detected. Values of env
 ``redaction``).
 """
 
-import errno
 import gzip
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.component.files import replaced
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.names import path_segment
@@ -36,8 +36,6 @@ LARGEST, MOST_EXPANSION, LINE_COST = 512 << 20, 100, 512
 counts this much besides its own."""
 FORMAT, VERSION = "kcm-snapshot", 2
 _SALT = re.compile(r"(?:[0-9a-f]{2}){0,64}")
-_LINK = getattr(os, "O_NOFOLLOW", 0)
-_TRIES = 100
 
 
 class _Header(msgspec.Struct, rename="camel"):
@@ -74,28 +72,10 @@ def save(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
             _write(snapshot, pipe)
         return
     target = given.resolve()  # a symbolic link stays one
-    partial, raw = _created(target)
-    try:
-        with raw:
-            _write(snapshot, raw)
-            raw.flush()
-            os.fsync(raw.fileno())
-        partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def _created(target: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside the target that other users cannot read. Nobody else's file or link is opened."""
-    for number in range(_TRIES):
-        partial = target.with_name(f".{target.name}.{os.getpid()}.{number}")
-        try:
-            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _LINK, 0o600)
-        except FileExistsError:
-            continue
-        return partial, os.fdopen(handle, "wb")
-    raise FileExistsError(errno.EEXIST, f"{_TRIES} files .{target.name}.{os.getpid()}.N are in the way")
+    with replaced(target) as raw:
+        _write(snapshot, raw)
+        raw.flush()
+        os.fsync(raw.fileno())
 
 
 def _write(snapshot: Snapshot, raw: BinaryIO) -> None:

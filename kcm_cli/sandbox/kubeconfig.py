@@ -6,12 +6,12 @@ An existing file keeps its other clusters: the sandbox's entries are merged into
 
 import errno
 import os
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
+from kcm_cli.component.files import replaced
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.formats import base64_text
 from kcm_cli.machinery.yaml_errors import load
@@ -89,20 +89,18 @@ def joined(there: Doc, ours: Doc) -> Doc:
 def write(path: Path, config: Doc) -> None:
     """Write a file with mode 0600, atomically. A device or a pipe is written to, not replaced. Raises OSError."""
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8") as device:
-            yaml.dump(config, device, Dumper=_Dumper, sort_keys=False)
+        with path.open("wb") as device:
+            _dump(config, device)
         return
     target = path.resolve()
     if target.exists() and not os.access(target, os.W_OK):  # replacing it would need the folder's leave only
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yaml.dump(config, file, Dumper=_Dumper, sort_keys=False)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replaced(target) as file:
+        _dump(config, file)
+
+
+def _dump(config: Doc, file: BinaryIO) -> None:
+    yaml.dump(config, file, Dumper=_Dumper, sort_keys=False, encoding="utf-8")
 
 
 def _read(path: Path, text: str) -> Doc:

@@ -9,9 +9,10 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from kcm_cli.component.files import replaced
 
 FLAGS = "KCM_SANDBOX_FLAGS"
 """The variable with the sandbox's flags, which replaces those of the folder."""
@@ -76,7 +77,5 @@ def _put(path: Path, text: str) -> None:
             return
     except (OSError, UnicodeDecodeError):
         pass  # it is replaced
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.write(text)
-    os.chmod(file.name, 0o755)
-    os.replace(file.name, path)
+    with replaced(path, 0o755) as file:
+        file.write(text.encode())

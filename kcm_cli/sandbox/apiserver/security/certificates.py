@@ -7,7 +7,6 @@ used again at the next start. A certificate that expires soon or lacks an addres
 """
 
 import ipaddress
-import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.component import key_pairs
 from kcm_cli.component.certificates import issue, name_of
+from kcm_cli.component.files import replaced
 
 SERVER_NAMES = (
     "localhost",
@@ -214,7 +214,5 @@ def _write(directory: Path | None, stem: str, pair: KeyPair) -> KeyPair:
 def _write_file(path: Path, data: bytes) -> None:
     """Write a file atomically, at no time readable by other users."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with replaced(path) as file:
         file.write(data)
-    os.replace(temporary, path)
