@@ -7,21 +7,12 @@ from msgspec.structs import replace
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
-from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.machinery.meta import OwnerReference, SlimObject
 from kcm_cli.plan.changes import Change, custom_kinds
 from kcm_cli.plan.collect import defined_kind, item_of, names_of
 from kcm_cli.plan.kinds import DEFINITIONS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.plan.twin.loading import STAND_IN
-
-
-class _Meta(View, frozen=True, gc=False):
-    namespace: str = ""
-    owner_references: tuple[OwnerReference, ...] | None = None
-
-
-class _Head(View, frozen=True, gc=False):
-    metadata: _Meta = _Meta()
 
 
 def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot, tuple[str, ...]]:
@@ -50,21 +41,15 @@ def _owners(snapshot: Snapshot, kind: ListedKind) -> list[Item]:
         for item in collection.items:
             if f'"{kind.kind}"'.encode() not in item.data:
                 continue
-            for namespace, ref in _references(item.data):
+            head = codec.decode_or_none(item.data, SlimObject)
+            for ref in head.metadata.owner_references if head is not None else ():
                 group = ref.api_version.rpartition("/")[0]
                 if ref.kind == kind.kind and group == kind.gvr.group and ref.name:
-                    space = namespace if kind.namespaced else ""
+                    space = item.namespace if kind.namespaced else ""
                     made = _stand_in(kind, space, ref)
                     if made is not None:
                         found[space, ref.name] = made
     return [found[key] for key in sorted(found)]
-
-
-def _references(data: bytes) -> list[tuple[str, OwnerReference]]:
-    head = codec.decode_or_none(data, _Head)
-    if head is None:
-        return []
-    return [(head.metadata.namespace, ref) for ref in head.metadata.owner_references or ()]
 
 
 def _stand_in(kind: ListedKind, namespace: str, ref: OwnerReference) -> Item | None:

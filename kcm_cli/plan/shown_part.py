@@ -10,7 +10,7 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.machinery.meta import ObjectMeta, View
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject, View
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
@@ -26,9 +26,7 @@ class _Spec(View, frozen=True, gc=False):
     template: _Template | None = None
 
 
-class _Head(View, frozen=True, gc=False):
-    kind: str = ""
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+class _Head(PartialObject, frozen=True, gc=False, kw_only=True):
     spec: _Spec | None = None
 
 
@@ -80,11 +78,10 @@ class Shown:
         head = codec.decode_or_none(data, _Head)
         if head is None:
             return  # such as another kind's spec; what it belongs to is not known either
-        meta = head.metadata
-        about = Object(head.kind, meta.namespace, meta.name)
-        self._labels[about] = [meta.labels or {}]
+        about = Object(head.kind, head.namespace, head.name)
+        self._labels[about] = [head.labels]
         if head.spec is not None and head.spec.template is not None:
             self._labels[about].append(head.spec.template.metadata.labels or {})
-        owners = [Object(ref.kind, meta.namespace, ref.name) for ref in meta.owner_references]
+        owners = [Object(ref.kind, head.namespace, ref.name) for ref in head.metadata.owner_references]
         if owners:
             self._owners[about] = owners

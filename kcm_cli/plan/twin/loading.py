@@ -13,7 +13,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.integers import parse_int64
-from kcm_cli.machinery.meta import OwnerReference, View, number_of
+from kcm_cli.machinery.meta import OwnerReference, SlimObject, View
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.sandbox.apiserver.crd.resources import storage_of
@@ -39,21 +39,12 @@ _DEVICES = "resource.k8s.io"
 _ROOM = {"cpu": "100000", "memory": "1000Ti", "ephemeral-storage": "1000Ti", "pods": "100000"}
 
 
-class _Meta(View, frozen=True, gc=False):
-    resource_version: str | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
-
-
 class _Spec(View, frozen=True, gc=False):
-    node_name: str | None = None
+    node_name: str = ""
 
 
-class _Partial(View, frozen=True, gc=False):
-    metadata: _Meta | None = None
-
-
-class _Pod(_Partial, frozen=True, gc=False):
-    spec: _Spec | None = None
+class _Pod(SlimObject, frozen=True, gc=False, kw_only=True):
+    spec: _Spec = _Spec()
 
 
 class Loaded:
@@ -133,16 +124,15 @@ class _Rows:
         """The version of an object. The objects that it refers to are recorded."""
         if namespace:
             self._namespaces.add(namespace)
-        partial = codec.decode_or_none(data, _Pod if gvr.plural == "pods" else _Partial)
+        partial = codec.decode_or_none(data, _Pod if gvr.plural == "pods" else SlimObject)
         if partial is None:
             return 1
-        if isinstance(partial, _Pod) and partial.spec is not None and partial.spec.node_name:
+        if isinstance(partial, _Pod) and partial.spec.node_name:
             self._nodes.add(partial.spec.node_name)
-        meta = partial.metadata or _Meta()
-        for ref in meta.owner_references or ():
+        for ref in partial.metadata.owner_references:
             if ref.uid:
                 self._owners.setdefault(ref.uid, (namespace, ref))
-        return number_of(meta.resource_version or "") or 1
+        return partial.version or 1
 
     def _stand_ins(self) -> Iterator[Row]:
         missing = self._snapshot.missing
