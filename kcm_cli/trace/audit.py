@@ -25,6 +25,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View, controller_of, object_key
 from kcm_cli.machinery.times import seconds_of
+from kcm_cli.rest.errors import Status
 from kcm_cli.runtime.cause_ring import QUIET, refusal
 from kcm_cli.trace.history import History, Write
 from kcm_cli.trace.join import Target
@@ -74,19 +75,6 @@ class _Reference(View, frozen=True, gc=False):
     subresource: str = ""
 
 
-class _Details(View, frozen=True, gc=False):
-    uid: str = ""
-
-
-class _Answer(View, frozen=True, gc=False):
-    """metav1.Status."""
-
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-    details: _Details | None = None
-
-
 class _Options(View, frozen=True, gc=False):
     """metav1.DeleteOptions."""
 
@@ -113,7 +101,7 @@ class Event(View, frozen=True, gc=False):
     user_agent: str = ""
     request_uri: str = msgspec.field(default="", name="requestURI")
     object_ref: _Reference | None = None
-    response_status: _Answer | None = None
+    response_status: Status | None = None
     request_received_timestamp: str | None = None
     request_object: msgspec.Raw = msgspec.Raw(b"null")
     response_object: msgspec.Raw = msgspec.Raw(b"null")
@@ -155,7 +143,7 @@ class AuditLog:
         return (at, event) if event.stage in _DONE and event.verb in _WRITES and not _is_dry(event) else None
 
     def _write(self, event: Event, ref: _Reference, at: float) -> None:
-        kind, answer = kind_of(f"{ref.resource}.{ref.api_group}"), event.response_status or _Answer()
+        kind, answer = kind_of(f"{ref.resource}.{ref.api_group}"), event.response_status or Status()
         namespace = "" if kind in _CLUSTER else ref.namespace
         if ref.resource == "events":
             self._told(event, ref, at)
@@ -266,11 +254,11 @@ def _verb(event: Event, subresource: str) -> str:
 
 def _seen(raw: msgspec.Raw, kind: str) -> Seen | None:
     """The object in an answer; None where there is none, or an object of another kind, such as a Status."""
-    head = codec.decode_or_none(raw, _Head)
-    return codec.decode_or_none(raw, Seen) if head is not None and head.kind == kind else None
+    found = codec.decode_or_none(raw, _Kinded)
+    return found if found is not None and found.kind == kind else None
 
 
-class _Head(View, frozen=True, gc=False):
+class _Kinded(Seen, frozen=True, gc=False, kw_only=True):
     kind: str = ""
 
 

@@ -12,11 +12,10 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from kcm_cli.api.core import CONFIG_MAPS
+from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.errors import text_of
-from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.queues import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP
 from kcm_cli.manager.server.trust import Trust, from_config_map
@@ -36,11 +35,6 @@ FIRST_S = 10.0
 _RETRY_S = 1.0
 _WATCH_S = 300
 _FAILURES = (AccessError, TimeoutError, RequestError)
-
-
-class _ConfigMap(View, frozen=True, gc=False):
-    metadata: ObjectMeta = ObjectMeta()
-    data: dict[str, str] | None = None
 
 
 class ClusterTrust:
@@ -98,7 +92,7 @@ class ClusterTrust:
         """Read the ConfigMap; returns its version."""
         since = self._loads.now()
         async with asyncio.timeout(FIRST_S):
-            config_map = await self._client.ask(Request("GET", CONFIG_MAPS.gvr.path(NAMESPACE, NAME)), _ConfigMap)
+            config_map = await self._client.ask(Request("GET", CONFIG_MAPS.gvr.path(NAMESPACE, NAME)), ConfigMap)
         state, problems = from_config_map(self._config, config_map.data or {}, self._trust.state)
         for problem in problems:
             log.error("Authentication setting ignored", extra={"fields": {"configmap": NAME, "err": problem}})

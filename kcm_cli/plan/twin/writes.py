@@ -9,9 +9,10 @@ from typing import Protocol
 
 import msgspec
 
+from kcm_cli.api.core import ObjectReference
 from kcm_cli.engine.door import write_of
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.machinery.meta import SlimObject
 from kcm_cli.plan.answer import owner_of
 from kcm_cli.rest.transport import Around, Request, Response, Transport, is_local
 
@@ -66,34 +67,20 @@ class Written(msgspec.Struct):
     events: dict[str, Emitted] = msgspec.field(default_factory=dict)
 
 
-class _Ref(View, frozen=True, gc=False):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-class _Meta(View, frozen=True, gc=False):
-    name: str | None = None
-    namespace: str | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
-
-
-class _Answer(View, frozen=True, gc=False):
+class _Answer(SlimObject, frozen=True, gc=False, kw_only=True):
     kind: str = ""
     message: str = ""
-    metadata: _Meta | None = None
 
 
-class _Event(View, frozen=True, gc=False):
+class _Event(SlimObject, frozen=True, gc=False, kw_only=True):
     """An Event of either API group."""
 
-    metadata: _Meta = _Meta()
     type: str = ""
     reason: str = ""
     message: str = ""
     note: str = ""
-    involved_object: _Ref | None = None
-    regarding: _Ref | None = None
+    involved_object: ObjectReference | None = None
+    regarding: ObjectReference | None = None
 
 
 class Answering(Protocol):
@@ -131,10 +118,10 @@ class Watched(Around):
         finally:
             ACTING.reset(token)
         answer = _answer(response.body)
-        meta = answer.metadata or _Meta()
+        meta = answer.metadata
         refused = response.status >= 300
         if refused and named.verb == "create":  # the answer is a Status: only the request names the object
-            meta = _answer(request.body).metadata or _Meta()
+            meta = _answer(request.body).metadata
         self._written.writes.append(
             Write(
                 round(self._written.now(), 3),
@@ -145,8 +132,8 @@ class Watched(Around):
                 subresource,
                 "" if answer.kind == "Status" else answer.kind,
                 named.namespace,
-                named.name or meta.name or "",
-                owner_of(meta.owner_references or ()),
+                named.name or meta.name,
+                owner_of(meta.owner_references),
                 response.status,
                 answer.message if refused else "",
             )
@@ -160,8 +147,8 @@ class Watched(Around):
             events[name].count += 1
             events[name].message = event.message or event.note or events[name].message
         elif not name:
-            name = event.metadata.name or ""
-            about = event.involved_object or event.regarding or _Ref()
+            name = event.name
+            about = event.involved_object or event.regarding or ObjectReference()
             events[name] = Emitted(
                 round(self._written.now(), 3),
                 self._client,
@@ -172,7 +159,7 @@ class Watched(Around):
                 about.namespace,
                 about.name,
             )
-        kept = {"metadata": {"name": name, "namespace": event.metadata.namespace or "", "resourceVersion": "1"}}
+        kept = {"metadata": {"name": name, "namespace": event.namespace, "resourceVersion": "1"}}
         return Response(200 if request.method == "PATCH" else 201, _JSON, codec.encode(kept))
 
 

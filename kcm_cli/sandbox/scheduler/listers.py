@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim, Service
+from kcm_cli.api.policy import PodDisruptionBudget
 from kcm_cli.api.storage import (
     CSI_DRIVERS,
     PERSISTENT_VOLUMES,
@@ -20,7 +21,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, CLASSES, SLICES, Claim, DeviceClass, Slice
-from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
+from kcm_cli.sandbox.scheduler.preempt import BUDGETS
 from kcm_cli.sandbox.scheduler.stores import Volumes, index_attachments
 from kcm_cli.sandbox.scheduler.workloads import (
     REPLICA_SETS,
@@ -44,7 +45,7 @@ class Listers:
     claims: Informer[PersistentVolumeClaim]
     volumes: Informer[PersistentVolume]
     classes: Informer[StorageClass]
-    budgets: Informer[Budget]
+    budgets: Informer[PodDisruptionBudget]
     services: Informer[Service]
     replication_controllers: Informer[SelectingByMap]
     replica_sets: Informer[ReplicaOwner]

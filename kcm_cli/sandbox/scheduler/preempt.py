@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.machinery.labels import LabelSelector
-from kcm_cli.machinery.meta import Object, View
+from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget
+from kcm_cli.api.resource import Resource
 from kcm_cli.sandbox.scheduler.decide import filters_for, with_nominated
 from kcm_cli.sandbox.scheduler.device_filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
@@ -34,23 +33,8 @@ _BOTTOM = 2**31
 _LATEST = "9999"
 
 
-class BudgetSpec(View, frozen=True, gc=False):
-    selector: LabelSelector | None = None
-
-
-class BudgetStatus(View, frozen=True, gc=False):
-    disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str] | None = None
-
-
-class Budget(Object, frozen=True, gc=False, kw_only=True):
-    """A PodDisruptionBudget."""
-
-    spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
-    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
-
-
-BUDGETS = Resource(GVR("policy", "v1", "poddisruptionbudgets"), "PodDisruptionBudget", Budget)
+BUDGETS = Resource(POD_DISRUPTION_BUDGETS.gvr, POD_DISRUPTION_BUDGETS.kind, PodDisruptionBudget)
+"""Without the raw documents that controllers need."""
 
 
 class Victims(msgspec.Struct, frozen=True):
@@ -69,7 +53,7 @@ class NoHelp(msgspec.Struct, frozen=True):
 
 
 def preempt(
-    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: FitError
+    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[PodDisruptionBudget], unfit: FitError
 ) -> Victims | NoHelp:
     """The best victims for an unschedulable pod."""
     if unfit.before is not None and unfit.before.plugin != DEVICES:
@@ -113,7 +97,7 @@ def is_idle(claim: Claim, pod: SimulatedPod) -> bool:
 
 
 def victims_on(
-    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], node: NodeInfo
+    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[PodDisruptionBudget], node: NodeInfo
 ) -> Victims | Refusal:
     """The fewest and least important pods to preempt on a node, or a refusal."""
     lower = [other for other in node.pods.values() if other.priority < info.priority]
@@ -176,7 +160,7 @@ def _is_preempted(pod: SimulatedPod) -> bool:
     )
 
 
-def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list[PodInfo], list[PodInfo]]:
+def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[PodInfo], list[PodInfo]]:
     """(pods whose eviction violates a budget, the other pods), in the given order."""
     allowed = {budget.uid: budget.status.disruptions_allowed for budget in budgets}
     protected: list[PodInfo] = []
@@ -186,7 +170,7 @@ def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list
     return protected, others
 
 
-def _violates_budget(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
+def _violates_budget(pod: SimulatedPod, budgets: Sequence[PodDisruptionBudget], allowed: dict[str, int]) -> bool:
     """Whether a budget of the pod has no disruptions left. The pod is counted for each of its budgets."""
     overdrawn = False
     for budget in budgets if pod.labels else ():

@@ -4,12 +4,13 @@ import random
 from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.api.policy import PodDisruptionBudget
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
-from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
+from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import FitError
@@ -87,7 +88,7 @@ def choices(info: PodInfo, state: ClusterState) -> set[str]:
     }
 
 
-def preempted(info: PodInfo, state: ClusterState, budgets: list[Budget] | None = None) -> Victims | NoHelp:
+def preempted(info: PodInfo, state: ClusterState, budgets: list[PodDisruptionBudget] | None = None) -> Victims | NoHelp:
     unfit = decide(info, state, volumes_of(), random.Random(1))
     assert isinstance(unfit, FitError)
     return preempt(info, state, volumes_of(), budgets or [], unfit)
