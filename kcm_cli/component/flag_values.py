@@ -13,22 +13,19 @@ from collections.abc import Callable
 import msgspec
 
 from kcm_cli.component.version import GIT_VERSION
-from kcm_cli.machinery import addresses, quantity
+from kcm_cli.machinery import addresses, booleans, quantity
 from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.quoting import quote
 
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _integer = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO]?(_?[0-7])+|0|[1-9](_?[0-9])*)")
 
 
 def parse_bool(text: str) -> bool:
-    """A boolean, as Go's strconv.ParseBool reads it."""
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise ValueError("must be true or false")
+    """A boolean. Raises ValueError."""
+    read = booleans.parse_bool(text)
+    if read is None:
+        raise ValueError("must be true or false")
+    return read
 
 
 def parse_int(text: str) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.cel import formatting, kubernetes, list_functions, networks, string_functions
 from kcm_cli.machinery.cel.operators import no_overload
 from kcm_cli.machinery.cel.overloads import DURATION, LIST, MAP, TIMESTAMP, Function, overloaded
@@ -94,11 +95,10 @@ def _float_of_text(text: str) -> float:
 
 
 def _bool_of_text(text: str) -> bool:
-    if text in ("1", "t", "T", "TRUE", "true", "True"):
-        return True
-    if text in ("0", "f", "F", "FALSE", "false", "False"):
-        return False
-    raise _not_of_text("bool")
+    read = parse_bool(text)
+    if read is None:
+        raise _not_of_text("bool")
+    return read
 
 
 def text_of(value: Value) -> str:

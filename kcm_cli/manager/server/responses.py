@@ -7,10 +7,10 @@ import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.codec import Doc
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
-_FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def first(request: Request, parameter: str) -> str:
@@ -95,5 +95,5 @@ def is_pretty(request: Request) -> bool:
     """Whether the response is to be indented: as requested, else by the user agent."""
     asked = first(request, "pretty")
     if asked:
-        return asked not in _FALSE
+        return parse_bool(asked) is not False
     return request.headers.get("user-agent", "").startswith(_PRETTY_AGENTS)

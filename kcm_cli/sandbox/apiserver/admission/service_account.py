@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import ENFORCE_MOUNTABLE_SECRETS, MIRROR, ROOT_CA
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.denial import denied, invalid_name
@@ -19,7 +20,6 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 SERVICE_ACCOUNTS = GVR("", "v1", "serviceaccounts")
 _DEFAULT = "default"
 _VOLUME, _MOUNT_PATH = "kube-api-access-", "/var/run/secrets/kubernetes.io/serviceaccount"
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _ATTEMPTS, _INTERVAL_S = 10, 0.15
 """How often, and in which interval, the default account of a new namespace is looked up."""
 _LISTS = (("initContainers", "init container"), ("containers", "container"))
@@ -140,7 +140,7 @@ def _automount(account: Tree, spec: Tree) -> bool:
 
 
 def _enforces(account: Tree) -> bool:
-    return (account["metadata"].get("annotations") or {}).get(ENFORCE_MOUNTABLE_SECRETS) in _TRUE
+    return bool(parse_bool((account["metadata"].get("annotations") or {}).get(ENFORCE_MOUNTABLE_SECRETS, "")))
 
 
 def _names(account: Tree, key: str) -> set[str]:

@@ -16,6 +16,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.errors import from_response
 from kcm_cli.rest.transport import Request, Response
@@ -33,10 +34,6 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 _log = logging.getLogger(__name__)
 _AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
-_TRUE, _FALSE = (
-    frozenset(("1", "t", "T", "TRUE", "true", "True")),
-    frozenset(("0", "f", "F", "FALSE", "false", "False")),
-)
 _MANDATORY = frozenset(("exempt", "catch-all"))
 _FLOW_KINDS = frozenset(("FlowSchema", "PriorityLevelConfiguration"))
 _RETRY_S = 1.0
@@ -129,8 +126,7 @@ class Upkeep:
             return
         known: Tree = stored.copy()
         annotations: Tree = known["metadata"].get("annotations") or {}
-        text = annotations.get(_AUTO_UPDATE)
-        said = text in _TRUE if text in _TRUE | _FALSE else None
+        said = parse_bool(annotations.get(_AUTO_UPDATE, ""))
         updates = name in _MANDATORY or (known["metadata"].get("generation") == 1 if said is None else said)
         wanted = known | ({"spec": _kept(doc, known)} if updates else {})
         if said != updates:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.component.zpages import MAX_ACCEPT
+from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.errors import NotAcceptable, bad_request, no_representation, unsupported_media_type
@@ -40,7 +41,6 @@ _META_VERSIONS = ("v1", "v1beta1")
 _NO_TRANSFORMS: frozenset[str] = frozenset()
 TRANSFORMS = PARTIAL | {"Table"}
 _INTERACTIVE = ("curl", "Wget", "Mozilla/5.0")
-_TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ def _quality(text: str) -> float:
 def wants_indented(headers: Mapping[str, str], asked: str) -> bool:
     """Whether to indent JSON: by the query parameter ``pretty``, otherwise by the client."""
     if asked:
-        return asked in _TRUE
+        return bool(parse_bool(asked))
     if headers.get("user-agent", "").startswith(_INTERACTIVE):
         return True
     accept = headers.get("accept", "")
