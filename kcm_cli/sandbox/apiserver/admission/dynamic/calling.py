@@ -27,20 +27,16 @@ class MutatingWebhooks:
     """Calls webhooks one after the other. Each sees the changes of the previous ones."""
 
     def __init__(self, webhooks: Webhooks, reviewer: Reviewer, schemas: Schemas) -> None:
-        self._webhooks = webhooks
+        self.webhooks = webhooks
         self._reviewer = reviewer
         self._replacer = Replacer(schemas)
-
-    def concern(self, attrs: Attributes) -> bool:
-        """Whether a webhook may match writes of this kind."""
-        return self._webhooks.concern(attrs)
 
     async def admit(self, attrs: Attributes, rounds: Rounds) -> None:
         """Change the object. Raises ApiError."""
         reinvocation = rounds.webhooks
         if rounds.second:
             reinvocation.begin(attrs)
-        for webhook, view in self._webhooks.wanted(attrs):
+        for webhook, view in self.webhooks.wanted(attrs):
             if rounds.second and not reinvocation.due(webhook.key):
                 continue
             if await self._call(webhook, view):
@@ -85,16 +81,12 @@ class ValidatingWebhooks:
     """Calls webhooks concurrently."""
 
     def __init__(self, webhooks: Webhooks, reviewer: Reviewer) -> None:
-        self._webhooks = webhooks
+        self.webhooks = webhooks
         self._reviewer = reviewer
-
-    def concern(self, attrs: Attributes) -> bool:
-        """Whether a webhook may match writes of this kind."""
-        return self._webhooks.concern(attrs)
 
     async def validate(self, attrs: Attributes) -> None:
         """Raises ApiError: the first error, in the order of the webhooks."""
-        calls = [self._call(webhook, view) for webhook, view in list(self._webhooks.wanted(attrs))]
+        calls = [self._call(webhook, view) for webhook, view in list(self.webhooks.wanted(attrs))]
         for error in await asyncio.gather(*calls):
             if error is not None:
                 raise error

@@ -1,11 +1,11 @@
 """The compiled policies or webhooks for each kind of write, cached until one of them changes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match, exempt
-from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import Attributes
@@ -33,7 +33,7 @@ class Chosen(Generic[C]):
         *,
         reviews: bool,
     ) -> None:
-        self._versions = versions
+        self._store, self._versions = store, versions
         self._compiled = compiled
         self._reviews = reviews
         self._all: list[C] | None = None
@@ -42,7 +42,18 @@ class Chosen(Generic[C]):
             store.subscribe(gvr, self._changed)
         versions.changed.append(self._of_kinds.clear)
 
-    def of(self, attrs: Attributes) -> list[tuple[C, Served]]:
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether one may match writes of this kind and operation."""
+        return bool(self._of(attrs))
+
+    def matching(self, attrs: Attributes) -> Iterator[tuple[C, View]]:
+        """Those that match a write, each at the time when it is next. Raises ApiError."""
+        versions = self._versions.of(attrs)
+        for one, served in self._of(attrs):
+            if one.match.matches(attrs, versions, served, self._store):
+                yield one, View(attrs, served, versions[0])
+
+    def _of(self, attrs: Attributes) -> list[tuple[C, Served]]:
         """Those that may match a write of this kind and operation, each with the version that it requests."""
         if self._all is None:
             self._all = list(self._compiled())

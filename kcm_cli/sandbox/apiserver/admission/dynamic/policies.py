@@ -53,31 +53,22 @@ class Policy(msgspec.Struct, Generic[T], frozen=True):
         return bool(self.spec.get("failurePolicy") == "Ignore")
 
 
-class Policies(Generic[T]):
+class Policies(Chosen[Policy[T]]):
     """All policies of a kind with their bindings, compiled after changes."""
 
     def __init__(
         self, store: Store, versions: Versions, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]
     ) -> None:
-        self._store = store
-        self._versions = versions
+        super().__init__(store, versions, (policies, bindings), self._compile, reviews=True)
         self._policies, self._bindings = policies, bindings
         self._compile_body = compile_body
-        self._chosen: Chosen[Policy[T]] = Chosen(store, versions, (policies, bindings), self._compile, reviews=True)
-
-    def concern(self, attrs: Attributes) -> bool:
-        """Whether a policy may match writes of this kind."""
-        return bool(self._chosen.of(attrs))
 
     def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
         """The policies that match a write, sorted by name, with each matching binding; with None if the policy's
         paramKind is not served. Raises ApiError.
         """
         versions = self._versions.of(attrs)
-        for policy, served in self._chosen.of(attrs):
-            if not policy.match.matches(attrs, versions, served, self._store):
-                continue
-            view = View(attrs, served, versions[0])
+        for policy, view in self.matching(attrs):
             known = params.known(policy.spec)
             for binding in policy.bindings if known else ():
                 if self._binds(binding, attrs, versions):

@@ -51,11 +51,11 @@ class UserDefined:
         """Run validating policies and webhooks. Raises ApiError."""
         if "ValidatingAdmissionPolicy" not in self._disabled:
             self._policies.validate(attrs)
-        if "ValidatingAdmissionWebhook" not in self._disabled and self._webhooks.concern(attrs):
+        if "ValidatingAdmissionWebhook" not in self._disabled and self._webhooks.webhooks.concern(attrs):
             await self._webhooks.validate(attrs)
 
     def _policies_mutate(self, attrs: Attributes) -> bool:
         return "MutatingAdmissionPolicy" not in self._disabled and self._mutating_policies.concern(attrs)
 
     def _webhooks_mutate(self, attrs: Attributes) -> bool:
-        return "MutatingAdmissionWebhook" not in self._disabled and self._mutating_webhooks.concern(attrs)
+        return "MutatingAdmissionWebhook" not in self._disabled and self._mutating_webhooks.webhooks.concern(attrs)

@@ -36,27 +36,17 @@ class Webhook(msgspec.Struct, frozen=True):
         return bool(self.doc.get("failurePolicy") == "Ignore")
 
 
-class Webhooks:
+class Webhooks(Chosen[Webhook]):
     """All webhooks of a kind of configuration, sorted by the configuration's name."""
 
     def __init__(self, store: Store, versions: Versions, authorizer: Authorizer, gvr: GVR) -> None:
-        self._store = store
-        self._versions = versions
+        super().__init__(store, versions, (gvr,), self._compile, reviews=False)
         self._authorizer = authorizer
         self._gvr = gvr
-        self._chosen: Chosen[Webhook] = Chosen(store, versions, (gvr,), self._compile, reviews=False)
-
-    def concern(self, attrs: Attributes) -> bool:
-        """Whether a webhook may match writes of this kind."""
-        return bool(self._chosen.of(attrs))
 
     def wanted(self, attrs: Attributes) -> Iterator[tuple[Webhook, View]]:
         """The webhooks that match a write, each at the time when it is next. Raises ApiError."""
-        versions = self._versions.of(attrs)
-        for webhook, served in self._chosen.of(attrs):
-            if not webhook.match.matches(attrs, versions, served, self._store):
-                continue
-            view = View(attrs, served, versions[0])
+        for webhook, view in self.matching(attrs):
             if not webhook.conditions or self._conditions_hold(webhook, view):
                 yield webhook, view
 
