@@ -203,7 +203,7 @@ class _Changes:
     def _between(self, path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         if _OF_REFERENCE.search(path):
             return
-        if old == new or (old in _EMPTY and new in _EMPTY):
+        if old == new or (old in _EMPTY and new in _EMPTY and not path.startswith("spec.")):
             return
         if isinstance(old, dict) and isinstance(new, dict):
             for name in sorted({**old, **new}):

@@ -124,6 +124,15 @@ def test_numbers_differ_from_strings_and_missing_from_null() -> None:
     assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.x", "spec.parallelism"]
 
 
+def test_an_empty_object_of_a_spec_is_not_none() -> None:
+    """A selector of a budget that is {} selects all pods, and none without one; custom resources turn parts on so."""
+    other = job(OTHER)
+    other[JOBS.gvr, "default", "c-1"]["metadata"]["annotations"] = {}
+    assert fields(job(ONE), other) == []
+    other[JOBS.gvr, "default", "c-1"]["spec"]["selector"] = {}
+    assert [one.path for one in fields(job(ONE), other)] == ["spec.selector"]
+
+
 def test_an_object_with_odd_metadata_does_not_affect_others() -> None:
     odd = job(OTHER)
     odd[JOBS.gvr, "default", "odd"] = {"kind": "Job", "metadata": {"name": "odd", "uid": 7, "labels": "none"}}
