@@ -129,8 +129,8 @@ def test_an_empty_object_of_a_spec_is_not_none() -> None:
     other = job(OTHER)
     other[JOBS.gvr, "default", "c-1"]["metadata"]["annotations"] = {}
     assert fields(job(ONE), other) == []
-    other[JOBS.gvr, "default", "c-1"]["spec"]["selector"] = {}
-    assert [one.path for one in fields(job(ONE), other)] == ["spec.selector"]
+    other[JOBS.gvr, "default", "c-1"]["spec"]["podFailurePolicy"] = {}
+    assert [one.path for one in fields(job(ONE), other)] == ["spec.podFailurePolicy"]
 
 
 def test_an_object_with_odd_metadata_does_not_affect_others() -> None:
