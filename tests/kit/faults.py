@@ -125,7 +125,9 @@ class Held(Around):
     """Holds back what watches of a path bring, from ``hold`` on or from a request that ``since`` says yes to, until
     ``release``."""
 
-    def __init__(self, inner: Transport, clock: Clock, path: str, since: Callable[[Request], bool]) -> None:
+    def __init__(
+        self, inner: Transport, clock: Clock, path: str, since: Callable[[Request], bool] = lambda request: False
+    ) -> None:
         super().__init__(inner)
         self._clock = clock
         self._path = path

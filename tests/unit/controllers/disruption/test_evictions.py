@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Meanwhile, Refusing, Rewriting, refusal
 from tests.kit.widgets import WIDGETS, serve_widgets
 from tests.kit.world import PODS, World, resource, running_world
 
@@ -362,19 +363,14 @@ async def test_a_stale_disruption_target_condition(world: World, story: Story, r
 
 async def test_a_disruption_target_condition_renewed_meanwhile_is_not_taken_back(world: World, story: Story):
     """The pod was chosen again just before the stale condition is written: the change is kept."""
-    renewed: list[bool] = []
-
-    async def renew(request: Request) -> None:
-        if request.method == "PATCH" and request.path.endswith("/pods/p0/status") and not renewed:
-            renewed.append(True)
-            await story.condition("p0", "DisruptionTarget", "True", reason="EvictionByEvictionAPI", **at(140))
-
-    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, renew)):
+    renewed = partial(story.condition, "p0", "DisruptionTarget", "True", reason="EvictionByEvictionAPI", **at(140))
+    transport = Meanwhile(world.server.transport(), "PATCH", "/pods/p0/status", renewed)
+    async with story.running(transport=transport):
         await owned_pods(world, None, 1)
         await world.wait(20)
         await story.condition("p0", "DisruptionTarget", "True", reason="EvictionByEvictionAPI", **at(20))
         await world.wait(130)
-        assert renewed
+        assert transport.happened
         assert (await world.condition("p0", "DisruptionTarget"))["status"] == "True"
         await world.wait(120)
         assert (await world.condition("p0", "DisruptionTarget"))["status"] == "False"

@@ -784,7 +784,7 @@ async def test_any_other_404_is_an_absent_owner(story: Story, body):
 
 async def test_an_owner_that_only_the_cache_has_does_not_count(story: Story):
     server, world = story.world.server.transport(), story.world
-    held = Held(server, world.clock, watches("configmaps"), lambda request: False)
+    held = Held(server, world.clock, watches("configmaps"))
     async with story.running(held):
         root = await story.make("root")
         await world.wait(40)
@@ -799,7 +799,7 @@ async def test_an_owner_that_only_the_cache_has_does_not_count(story: Story):
 async def test_a_reference_that_the_cache_no_longer_has_does_not_count(story: Story):
     """The cache still says that ``one`` owns the child: only the references of a live view are dropped."""
     server, world = story.world.server.transport(), story.world
-    held = Held(server, world.clock, watches("secrets"), lambda request: False)
+    held = Held(server, world.clock, watches("secrets"))
     async with story.running(held):
         one, other = await story.make("one"), await story.make("other")
         await story.make("child", one, other, kind=SECRETS)

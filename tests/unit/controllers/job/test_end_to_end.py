@@ -14,7 +14,7 @@ from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Meanwhile, Refusing, Rewriting, refusal
 from tests.kit.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
@@ -293,26 +293,24 @@ async def test_orphan_pods_lose_their_finalizer_or_are_adopted(world: World, sto
 
 async def test_a_job_that_is_recreated_during_a_sync_has_its_pods(world: World):
     """The sync of the first one, which adopts a pod meanwhile, then expects pods that belong to no Job any more."""
-    story, done = Story(world), False
+    story = Story(world)
     template = {
         "metadata": {"labels": {"mine": "1"}},
         "spec": {"restartPolicy": "Never", "containers": [CONTAINER]},
     }
     spec = {"manualSelector": True, "selector": {"matchLabels": {"mine": "1"}}, "template": template}
 
-    async def before(sent: Request) -> None:
-        nonlocal done
-        if not done and sent.method == "PATCH" and sent.path.endswith("/pods/stray"):
-            done = True
-            await world.delete(JOBS, "work", propagation="Background")
-            await world.wait(1)
-            await story.make(**spec)
+    async def recreate() -> None:
+        await world.delete(JOBS, "work", propagation="Background")
+        await world.wait(1)
+        await story.make(**spec)
 
+    transport = Meanwhile(world.server.transport(), "PATCH", "/pods/stray", recreate)
     await world.pod("stray", {"labels": {"mine": "1"}, "restartPolicy": "Never"}, run_time="1000s")
-    async with story.running(Refusing(world.server.transport(), lambda sent: False, before)):
+    async with story.running(transport):
         await story.make(**spec, parallelism=3, completions=3)
         await world.wait(60)
-        assert (done, await story.ended()) == (True, "Complete")
+        assert (transport.happened, await story.ended()) == (True, "Complete")
 
 
 async def test_a_changed_annotation_does_not_make_an_index_run_twice(world: World, story: Story):

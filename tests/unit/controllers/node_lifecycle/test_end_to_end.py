@@ -414,7 +414,7 @@ async def test_concurrent_changes_of_a_pod_are_not_overwritten(world: World):
     await world.pod("p")
     await world.wait(10)
     name = await world.node_of("p")
-    held = Held(world.server.transport(), world.clock, "/api/v1/pods", lambda request: False)
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods")
     async with running(world, held):
         await world.wait(10)
         held.hold()
@@ -446,7 +446,7 @@ async def test_nodes_whose_renewals_the_cache_does_not_show_stay_ready(world: Wo
         lists.extend([request.path] * wanted)
         return wanted and not listed
 
-    held = Held(Refusing(world.server.transport(), refuses), world.clock, LEASES, lambda request: False)
+    held = Held(Refusing(world.server.transport(), refuses), world.clock, LEASES)
     async with running(world, held):
         await world.wait(20)
         held.hold()

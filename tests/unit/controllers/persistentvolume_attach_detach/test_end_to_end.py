@@ -281,7 +281,7 @@ async def test_force_detach_can_be_disabled(world: World):
 
 async def test_a_node_that_is_back_in_service_is_not_force_detached(world: World):
     """The cache still shows the taint. Once the node has unmounted the volume, it is detached all the same."""
-    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False), Registry()
+    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes"), Registry()
     async with attached(world, transport=held, metrics=metrics):
         await fail(world, "node-1")
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}
@@ -301,7 +301,7 @@ async def test_a_node_that_is_back_in_service_is_not_force_detached(world: World
 async def test_a_node_that_is_ready_again_is_not_force_detached(world: World):
     """The cache still shows that it is not. Once the node has unmounted the volume, it is detached all the same."""
     await bound(world, "a")
-    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False), Registry()
+    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes"), Registry()
     async with running(world, transport=held, metrics=metrics):
         await start(world, "p", using("a"))
         await world.wait(3)
@@ -525,7 +525,7 @@ async def test_a_volume_without_an_attachment_is_detached_also_if_the_cache_neve
     await commands.fail(world.client, "node-1")
     await world.client.patch(NODES, "", "node-1", {"status": status}, subresource="status")
     path = "/apis/storage.k8s.io/v1/volumeattachments"
-    held = Held(world.server.transport(), world.clock, path, lambda request: False)
+    held = Held(world.server.transport(), world.clock, path)
     async with running(world, transport=held):
         await start(world, "q", using("a", "node-2"))
         await world.wait(3)

@@ -263,7 +263,7 @@ async def test_a_claim_missing_in_the_cache_keeps_its_volume(world: World):
 
 
 async def test_a_failed_volume_whose_claim_is_missing_in_the_cache_is_not_deleted(world: World, directory):
-    held = Held(world.server.transport(), world.clock, "/api/v1/persistentvolumeclaims", lambda request: False)
+    held = Held(world.server.transport(), world.clock, "/api/v1/persistentvolumeclaims")
     async with controllers(world, CONFIG, names=[NAME], transport=held):
         await world.wait(5)
         held.hold()

@@ -277,7 +277,7 @@ async def test_pods_stay_if_the_cache_shows_a_taint_that_the_node_no_longer_has(
     await world.patch(NODES, node, {"spec": {"taints": [taint]}})
     wrong, path = [not readable], f"/api/v1/nodes/{node}"
     refused = Refusing(world.server.transport(), lambda r: wrong[0] and r.method == "GET" and r.path == path)
-    held = Held(refused, world.clock, "/api/v1/nodes", lambda request: False)
+    held = Held(refused, world.clock, "/api/v1/nodes")
     async with running(world, held):
         await world.wait(5)
         held.hold()

@@ -316,7 +316,7 @@ async def test_lost_requests_and_answers(world: World, story: Story, seed):
 
 async def test_a_charge_observed_after_the_deletion_of_its_object(world: World, story: Story):
     """The quota looked right when the deletion came: its charge was still on the way."""
-    held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: False)
+    held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas")
     async with story.running(held):
         await story.quota({"configmaps": "3"})
         await world.wait(5)
@@ -352,7 +352,7 @@ async def test_deletions_before_the_first_status_of_a_quota_is_cached(world: Wor
 @pytest.mark.parametrize("kind", ["configmaps", "services"])
 async def test_an_object_observed_after_its_quota_was_counted(world: World, story: Story, kind):
     """Admission has charged it, and a look at a cache without it took the charge away."""
-    held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}", lambda request: False)
+    held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}")
     async with story.running(held):
         await story.quota({kind: "5"})
         await world.wait(5)
@@ -388,8 +388,8 @@ async def test_a_charge_removed_by_a_write_before_its_object_is_observed(world: 
 
 async def test_a_charge_observed_after_its_object_removes_no_other(world: World, story: Story):
     """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
-    objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps", lambda request: False)
-    quotas = Held(objects, world.clock, "/api/v1/resourcequotas", lambda request: False)
+    objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps")
+    quotas = Held(objects, world.clock, "/api/v1/resourcequotas")
     async with story.running(quotas):
         await story.quota({"configmaps": "5"})
         await world.wait(5)

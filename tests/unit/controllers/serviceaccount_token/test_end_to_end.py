@@ -167,7 +167,7 @@ async def test_a_deleted_token_is_removed_from_its_account(world: World, config)
 async def test_a_new_token_of_a_recreated_account_is_kept(world: World, config, filled):
     """The cache still has the old account when the token is created, and when it is filled in."""
     story, holding = Story(world, config), [False]
-    held = Held(world.server.transport(), world.clock, "/api/v1/serviceaccounts", lambda request: False)
+    held = Held(world.server.transport(), world.clock, "/api/v1/serviceaccounts")
     transport = Refusing(held, lambda request: holding[0] and not filled and request.method == "PUT")
     await story.account()
     async with story.running(transport):

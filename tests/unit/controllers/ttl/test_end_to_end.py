@@ -58,7 +58,7 @@ async def test_a_wrong_annotation_is_corrected_and_failures_are_retried(world: W
 
 @pytest.mark.cluster(nodes=0)
 async def test_a_node_is_not_annotated_again_with_a_stale_cache(world: World):
-    held = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False)
+    held = Held(world.server.transport(), world.clock, "/api/v1/nodes")
     patches: list[str] = []
 
     async def before(request: Request) -> None:
