@@ -51,8 +51,9 @@ def bounded(bits: int) -> Callable[[int], int]:
 
 
 def parse_float(text: str) -> float:
-    """A finite number without blanks, and without what Python reads in addition to Go."""
-    if not text.isascii() or "_" in text or not text or text != text.strip():
+    """A finite number without blanks. Both Go and Python take underscores between digits; Python takes digits of other
+    scripts, too."""
+    if not text.isascii() or not text or text != text.strip():
         raise ValueError("must be a number")
     try:
         value = float(text)

@@ -95,11 +95,16 @@ def test_refuses(kind: ValueType, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [types.FLOAT, types.FLOAT32], ids=["float", "float32"])
-@pytest.mark.parametrize("text", ["inf", "-Inf", "+infinity", "NaN", "1e400", "0x1p-2", "0x1.8p3", "1_0", "\u0661"])
+@pytest.mark.parametrize("text", ["inf", "-Inf", "+infinity", "NaN", "1e400", "0x1p-2", "0x1.8p3", "1__0", "\u0661"])
 def test_numbers_are_finite_and_decimal(kind: ValueType, text: str) -> None:
     """Go's parser takes all of these but the last three."""
     with pytest.raises(ValueError, match="must be a (finite )?number"):
         kind.parse(text)
+
+
+@pytest.mark.parametrize("kind", [types.FLOAT, types.FLOAT32], ids=["float", "float32"])
+def test_numbers_may_have_underscores(kind: ValueType) -> None:
+    assert kind.parse("1_0.2_5") == 10.25
 
 
 @pytest.mark.parametrize("kind", [types.FLOAT, types.FLOAT32], ids=["float", "float32"])
