@@ -24,7 +24,7 @@ from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name, superfluous
 from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_s
-from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, not_ahead, started, unlisted, without
+from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, started, unlisted, without
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key, starting
@@ -77,9 +77,8 @@ class CronJobController:
         deleted = await self._delete(cron_job, finished, "beyond the history limit")
         new = _without_deleted(cron_job.status, deleted)
         snapshot = await self._read(cron_job, jobs)
-        now = self._clock.now()
-        new, notices = status(snapshot, not_ahead(new, now))
-        planned = plan(snapshot, new, now)
+        new, notices = status(snapshot, new)
+        planned = plan(snapshot, new, self._clock.now())
         if planned.again_s is not None:
             self._queue.add_after(key, planned.again_s)  # also if a write fails: its retry may come later
         for remark in planned.remarks:

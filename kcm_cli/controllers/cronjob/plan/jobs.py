@@ -19,7 +19,7 @@ SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _LAST = 4_000_000_000
 """Minutes, in the year 9575."""
 SKEW = timedelta(minutes=1)
-"""The clock of the API server may be behind by so much, and that of another manager ahead."""
+"""The clock of the API server may be behind by so much."""
 
 
 def job_name(cron_job: CronJob, time: datetime) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
-from kcm_cli.controllers.cronjob.plan.jobs import SKEW, time_of
+from kcm_cli.controllers.cronjob.plan.jobs import time_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
@@ -73,14 +73,6 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
             gone.add(entry.uid)
             notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
     return without(new, gone), notices
-
-
-def not_ahead(status: CronJobStatus, now: datetime) -> CronJobStatus:
-    """The status without a last time that is yet to come: the clock was wrong then. Upstream waits for that time."""
-    last = status.last_schedule_time
-    if last is None or parse_time(last) - now <= SKEW:
-        return status
-    return msgspec.structs.replace(status, last_schedule_time=format_time(now))
 
 
 def _is_later(time: datetime, status: CronJobStatus) -> bool:
