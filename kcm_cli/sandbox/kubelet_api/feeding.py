@@ -29,7 +29,11 @@ _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 """The end of a line that goes on."""
 _TOO_LONG = "a command that is too long cannot be simulated\n"
 _NO_ROOM = "the files that the command writes are too large to be kept\n"
-_COUNTED = re.compile(r"(?:mkdir -p [^;&|<>$`()]+ && )?head -c ?(\d{1,9})(?: [|>][^;&<$`()]*)?")
+_QUOTED = r"""'[^']*'|"[^"$`]*\""""
+_COUNTED = re.compile(
+    rf"(?:exec 3>&1; )?(?:mkdir -p (?:{_QUOTED}|[^;&|<>$`()'\"])+ && )?"
+    rf"head -c ?(\d{{1,9}})(?: [|>](?:{_QUOTED}|[^;&<$`()'\"])*)?"
+)
 """What clients run that cannot close the input: inspect_k8s_sandbox, and Ansible's k8s_cp."""
 _OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
 _INTERRUPT, _END, _ESCAPE = 3, 4, 27

@@ -447,6 +447,8 @@ class Interpreter(Shell):
         if redirect.operator == "<<":
             self.input = target
             return
+        if redirect.descriptor > 2 and redirect.operator == ">&" and target in ("1", "2"):
+            return  # what writes to it later is unknown
         if target is None or redirect.descriptor > 2:
             raise Unknown
         if redirect.descriptor == 0:
