@@ -143,7 +143,7 @@ def set_options(shell: Shell, words: Sequence[str]) -> int:
     """``set -e``, ``set -o pipefail``, ``set -- ARGUMENT…`` and the like."""
     given, rest = shell_options(words[1:])
     if not words[1:] or given.keys() - set("euxPE"):
-        raise Unsupported(" ".join(words[:2]))
+        raise Unsupported(" ".join(words))
     shell.strict, shell.must_be_set = given.get("e", shell.strict), given.get("u", shell.must_be_set)
     shell.traced, shell.pipefail = given.get("x", shell.traced), given.get("P", shell.pipefail)
     if rest:

@@ -99,7 +99,7 @@ class Interpreter(Shell):
         given, rest = builtins.shell_options(words[1:])
         rest = rest[1:] if rest[:1] == ["--"] else rest
         if given.keys() - set("ceuxPEli"):
-            raise Unsupported(f"{words[0]} {words[1]}")
+            raise Unsupported(" ".join(words))
         zero, text = words[0], None
         if "c" in given:
             if not rest:

@@ -114,6 +114,8 @@ def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
         (["bash", "-c", "mkdir -p /d/{a,b}"], "{…} is not simulated"),
         (["bash", "-c", "for i in {1..$N}; do echo $i; done"], "{…} is not simulated"),
         (["sh", "-c", "set -a"], "set -a is not simulated"),
+        (["sh", "-c", "set -e -o vi"], "set -e -o vi is not simulated"),
+        (["bash", "-e", "-o", "vi", "-c", "true"], "bash -e -o vi -c true is not simulated"),
         (["sh", "-c", "f() { :; }; X=1 f"], "an assignment before a function is not simulated"),
         (["sh", "-c", "echo a | cut -c1"], "cut is not simulated"),
         (["expr", "a", "=", "b"], "expr with these words is not simulated"),
