@@ -191,7 +191,7 @@ class DefinitionController:
             self._store.subscribe(gvr, partial(self._object_written, gvr))
         start = self._emptied[gvr]
         if start is not None:
-            part, left = Part(TURN_S), deque(self._store.scan(gvr, start=start))
+            left, part = deque(self._store.scan(gvr, start=start)), Part(TURN_S)
             while left:
                 self._delete(gvr, left.popleft())
                 if left and part.is_over():

@@ -3,14 +3,17 @@
 import asyncio
 import gc
 from base64 import b64encode
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.crd import controller, published
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from tests.kit.api import Api
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -443,6 +446,32 @@ async def test_objects_of_a_deleted_definition_are_deleted_in_turns(api: Api, mo
         await api.json("PATCH", f"{THINGS}/o{index}", {"metadata": {"finalizers": None}}, headers=MERGE)
     await asyncio.sleep(0.1)
     assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
+
+
+async def test_the_turn_of_a_deletion_begins_when_its_objects_are_known(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To list very many takes longer than a turn, of which one object was deleted then."""
+    happened: list[str] = []
+    scan = Store.scan
+
+    class Noted(Part):
+        def __init__(self, seconds: float) -> None:
+            happened.append("part")
+            super().__init__(seconds)
+
+    def listed(store: Store, gvr: GVR, *where: Any, **more: Any) -> Iterator[Stored]:
+        yield from scan(store, gvr, *where, **more)
+        if gvr.group == "x.test":
+            happened.append("listed")
+
+    await define(api)
+    await api.json("POST", THINGS, thing("a"), status=201)
+    monkeypatch.setattr(controller, "Part", Noted)
+    monkeypatch.setattr(Store, "scan", listed)
+    await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+    await asyncio.sleep(0.1)
+    assert happened[:2] == ["listed", "part"]
 
 
 def living() -> list[CustomVersion]:
