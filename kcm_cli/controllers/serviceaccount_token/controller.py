@@ -63,7 +63,7 @@ class TokenController:
         for secret in self._secrets.store.by_index(NAMESPACE, namespace):
             if plan.belongs_to(secret, deleted):
                 try:
-                    if await self._account_of(namespace, name, secret.annotations.get(ACCOUNT_UID, "")) is None:
+                    if secret.annotations.get(ACCOUNT_UID) or await self._account_of(namespace, name, "") is None:
                         await self._delete(secret)
                 except RequestError as error:
                     fields = {"namespace": namespace, "serviceaccount": name, "err": str(error)}

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.rest.transport import Request, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Held, Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
@@ -99,16 +99,19 @@ async def test_other_secrets_are_not_changed(world: World, config):
 
 
 async def test_tokens_are_deleted_with_their_account(world: World, config):
-    story = Story(world, config)
-    async with story.running():
+    """They have its uid, so that it is not read for them."""
+    story, noting = Story(world, config), Noting(world.server.transport())
+    async with story.running(noting):
         await story.account()
         await story.account("other")
         for name, account in (("a", "robot"), ("b", "robot"), ("c", "other")):
             await story.secret(name, account)
         await world.wait(2)
+        noting.sent.clear()
         await world.delete(ACCOUNTS, "robot")
         await world.wait(2)
         assert [await story.is_deleted(name) for name in "abc"] == [True, True, False]
+        assert [one.method for one in noting.sent] == ["DELETE", "DELETE"]
 
 
 async def test_a_failed_deletion_of_a_token_does_not_affect_others(world: World, config):
