@@ -107,20 +107,26 @@ async def test_the_controller_owns_only_the_rules(world: World, story: Story):
         assert own["fieldsV1"] == {"f:rules": {}}
 
 
-async def test_a_role_that_was_deleted_meanwhile_is_not_created_again(world: World, story: Story):
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_role_that_was_deleted_meanwhile_is_not_created_again(world: World, story: Story, again):
+    """One that its user creates again has its rules."""
     deleted = list[str]()
 
     async def before(request: Request) -> None:
         if not deleted and request.method == "PATCH":
             deleted.append(request.path)
             await world.delete(ROLES, "all")
+            if again:
+                await story.all()
 
     async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
         await story.part("a", "get")
         await story.all()
         await world.wait(2)
         assert deleted
-        assert await world.is_deleted("all", ROLES)
+        assert await world.is_deleted("all", ROLES) != again
+        if again:
+            assert await story.verbs() == ["get"]
 
 
 @pytest.mark.parametrize("seed", range(2))

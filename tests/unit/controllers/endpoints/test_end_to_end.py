@@ -35,16 +35,6 @@ async def test_endpoints_of_a_service_that_was_created_again_are_kept(world: Wor
         assert (await world.get(ENDPOINTS, "web"))["subsets"] == SUBSETS
 
 
-async def test_endpoints_are_deleted_with_their_service(world: World):
-    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
-        await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}], "selector": {"app": "web"}}})
-        await world.wait(5)
-        assert not await world.is_deleted("web", ENDPOINTS)
-        await world.delete(SERVICES, "web")
-        await world.wait(5)
-        assert await world.is_deleted("web", ENDPOINTS)
-
-
 async def test_endpoints_without_a_service_are_deleted_at_the_start(world: World):
     await world.create(ENDPOINTS, NAME)
     async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
