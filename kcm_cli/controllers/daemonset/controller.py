@@ -21,6 +21,7 @@ from kcm_cli.controllers.daemonset.plan.history import surplus
 from kcm_cli.controllers.daemonset.plan.place import Snapshot
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
+from kcm_cli.controllers.daemonset.plan.pod import matters
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.failed_pods import FailedPods
 from kcm_cli.controllers.shared.revisions import Revisions
@@ -166,6 +167,8 @@ class DaemonSetController:
         return found
 
     def _backoff(self, daemon_set: DaemonSet, pods: Mapping[str, Sequence[Pod]]) -> Mapping[str, float]:
+        if not self._failed_pods:
+            return {}
         now = self._clock.monotonic()
         found: dict[str, float] = {}
         for node, on_node in pods.items():
@@ -305,7 +308,7 @@ CONTROLLER = Controller(
             "daemonset",
             Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
             owns=(
-                Owns(PODS, updated=when_available(SKEW_S)),
+                Owns(PODS, updated=when_available(SKEW_S), matters=matters),
                 Owns(CONTROLLER_REVISIONS, expected=False),
             ),
             sync=DaemonSetController.sync,

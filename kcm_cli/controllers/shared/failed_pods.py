@@ -26,6 +26,10 @@ class FailedPods:
         self._maximum_s = maximum_s
         self._entries: dict[str, _Entry] = {}
 
+    def __bool__(self) -> bool:
+        """Whether any pod may have to wait."""
+        return bool(self._entries)
+
     def waits(self, key: str, now: float) -> float | None:
         """The delay in seconds that is in force; None if the pod may be deleted."""
         entry = self._entries.get(key)

@@ -14,7 +14,7 @@ from kcm_cli.controllers.daemonset.plan.budget import allows_surge
 from kcm_cli.controllers.daemonset.plan.placement import Fit
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.planning.actions import Notice, Remark, ref_to
-from kcm_cli.planning.pods import is_available, is_ready
+from kcm_cli.planning.pods import is_available, is_ready, is_terminal
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
@@ -56,6 +56,8 @@ def place(snapshot: Snapshot, now: datetime) -> Changes:
         if pods is None:
             if fit.runs:
                 changes.create.append(name)
+        elif fit.keeps and len(pods) == 1 and not pods[0].deleting and not is_terminal(pods[0]):
+            continue  # as on almost all nodes
         elif fit.keeps:
             running = [pod for pod in pods if not pod.deleting and not _ended(snapshot, name, pod, changes)]
             if surging:

@@ -6,13 +6,14 @@ upstream: pkg/controller/daemon/util/daemonset_util.go
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.api.well_known import TEMPLATE_GENERATION
-from kcm_cli.controllers.daemonset.plan.placement import tolerating
+from kcm_cli.controllers.daemonset.plan.placement import target_of, tolerating
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.node_affinity import NAME_FIELD
 from kcm_cli.planning.pod_template import pod_from_template
+from kcm_cli.planning.pods import ready_condition
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 GENERATION_LABEL = "pod-template-generation"
@@ -32,6 +33,18 @@ def is_updated(pod: Pod, hash_: str, generation: str | None) -> bool:
     if hash_ and labels.get(POD_HASH_LABEL) == hash_:
         return True
     return generation is not None and labels.get(GENERATION_LABEL) == generation
+
+
+def matters(before: Pod, now: Pod) -> bool:
+    """Whether an update may change what a sync does, where labels and owner are the same: plan and status read nothing
+    else of a pod that can change. A note does not count, nor a container that started again."""
+    return (
+        target_of(before) != target_of(now)
+        or before.spec.node_name != now.spec.node_name
+        or before.deleting != now.deleting
+        or before.status.phase != now.status.phase
+        or ready_condition(before) != ready_condition(now)
+    )
 
 
 class PodBodies:

@@ -7,6 +7,7 @@ upstream: pkg/controller/daemon/update.go#rollingUpdate
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 
 import msgspec
 
@@ -21,7 +22,11 @@ def roll(snapshot: Snapshot, now: datetime) -> Changes:
     """The next step of the update. Raises FormatError for an invalid maxSurge or maxUnavailable."""
     desired = sum(fit.runs for fit in snapshot.fits.values())
     surge, unavailable = surge_and_unavailable(snapshot.daemon_set, desired)
-    nodes = tuple(_nodes(snapshot, now))
+    generation = template_generation(snapshot.daemon_set)
+    pods = chain.from_iterable(snapshot.pods.values())
+    if all(pod.deleting or is_updated(pod, snapshot.hash, generation) for pod in pods):
+        return Changes()  # most syncs: no update is under way
+    nodes = tuple(_nodes(snapshot, generation, now))
     return _surging(nodes, surge, desired) if surge else _replacing(nodes, unavailable)
 
 
@@ -41,10 +46,9 @@ class _Node(msgspec.Struct, frozen=True):
     crowded: bool = False
 
 
-def _nodes(snapshot: Snapshot, now: datetime) -> Iterator[_Node]:
+def _nodes(snapshot: Snapshot, generation: str | None, now: datetime) -> Iterator[_Node]:
     """The nodes that have pods or should have one, sorted by name."""
     wanted = {name for name, fit in snapshot.fits.items() if fit.runs}
-    generation = template_generation(snapshot.daemon_set)
     min_ready_s = snapshot.daemon_set.spec.min_ready_seconds
     for name in sorted(wanted | snapshot.pods.keys()):
         fit = snapshot.fits.get(name)
