@@ -102,13 +102,14 @@ def test_the_uid_of_an_owner_in_another_namespace_makes_no_child() -> None:
 
 
 def test_controllers_find_children_by_namespace_and_uid() -> None:
-    """Orphans of Jobs are found by the uid of their former owner, and each is looked at by itself."""
+    """Orphans of Jobs are found by the uid of their former owner, and each is looked at by itself; so are the pods of a
+    Recreate Deployment, until one runs."""
     found = [
         path.relative_to(CONTROLLERS).as_posix()
         for path in sorted(CONTROLLERS.rglob("*.py"))
         if "by_index(CONTROLLER_UID" in path.read_text()
     ]
-    assert found == ["job/watches.py"]
+    assert found == ["deployment/controller.py", "job/watches.py"]
 
 
 def test_an_object_that_fails_in_an_index_is_kept() -> None:
