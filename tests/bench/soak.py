@@ -279,7 +279,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="draw docs/soak.svg")
     args = parser.parse_args()
     assets = os.environ.get("KUBEBUILDER_ASSETS", "")
-    with programs(assets, "") as there:
+    with programs(assets, "", causes=False) as there:
         samples = {program.name: one_program(program, assets, args.minutes) for program in there}
     for name, those in samples.items():
         for key, title in TITLES.items():
