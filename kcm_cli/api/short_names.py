@@ -51,13 +51,14 @@ _PLURALS = {plural_of(kind): kind for kind in _KINDS.values()}
 def kind_of(word: str) -> str:
     """The kind that a word such as ``po``, ``pods``, ``Pod``, ``deployments.apps`` or ``deployments.v1.apps`` names. A
     word that is not in the table is returned as it is, without its group; one that is, and has a group that is none of
-    Kubernetes' own, with it."""
+    Kubernetes' own, as ``Service.serving.knative.dev``."""
     name, _, group = word.partition(".")
     plain = name.lower()
     known = SHORT_NAMES.get(plain) or _KINDS.get(plain) or _PLURALS.get(plain)
     if known is None:
         return name
-    return known if group in GROUPS or _VERSION.sub("", group) in GROUPS else word
+    group = group if group in GROUPS else _VERSION.sub("", group)
+    return known if group in GROUPS else f"{known}.{group}"
 
 
 def kind_in(api_version: str, kind: str) -> str:

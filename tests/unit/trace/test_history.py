@@ -219,5 +219,8 @@ def test_the_owner_of_another_api_is_not_the_controllers() -> None:
     assert [step.actor for step in history.steps] == ["job-controller", ""]
     told = {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "namespace": "n", "name": "train"}
     history.event(codec.convert({"involvedObject": told, "reason": "Aborted"}, Told), 2.0)
-    (line,) = head(Linked(history.steps, history.relations).about(Target("job", "n", "train")))
+    linked = Linked(history.steps, history.relations)
+    (line,) = head(linked.about(Target("job", "n", "train")))
     assert line.startswith("Nothing is recorded about Job n/train")
+    for word in ("jobs.batch.volcano.sh", "Job.batch.volcano.sh"):
+        assert [one.what for one in linked.about(Target(word, "n", "train")).nodes] == list(history.steps)[1:]
