@@ -146,8 +146,8 @@ def set_options(shell: Shell, words: Sequence[str]) -> int:
         raise Unsupported(" ".join(words))
     shell.strict, shell.must_be_set = given.get("e", shell.strict), given.get("u", shell.must_be_set)
     shell.traced, shell.pipefail = given.get("x", shell.traced), given.get("P", shell.pipefail)
-    if rest:
-        shell.variables.parameters = tuple(rest[1:] if rest[0] == "--" else rest)
+    if rest and rest != ["-"]:
+        shell.variables.parameters = tuple(rest[1:] if rest[0] in ("-", "--") else rest)
     return 0
 
 

@@ -43,6 +43,7 @@ SCRIPTS = {
     "test -f /d/f && [ -d /d ] && [ ! -e /d/g ] && echo yes": "yes\n",
     "x=$(false) || echo failed $?": "failed 1\n",
     'set -- a b; echo $# $*; echo "$@"': "2 a b\na b\n",
+    "set - a b; set -; echo $*; set -e - -; echo $*; set -- -; echo $*": "a b\n-\n-\n",
     "f() { echo $?; }; false; f; f": "1\n0\n",
 }
 
