@@ -43,6 +43,7 @@ from kcm_cli.plan.regular import Regular
 from kcm_cli.plan.shown_part import Shown
 from kcm_cli.plan.simulation import Simulation, simulate, simulate_changes
 from kcm_cli.plan.snapshot import PlanError, Snapshot, cluster_of
+from kcm_cli.plan.twin.parameters import unread_parameters
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 
@@ -155,6 +156,8 @@ def _risks(
 def _read_enough(snapshot: Snapshot) -> Iterator[str]:
     if missing := unread(snapshot):
         yield f"what could not be read makes no difference: {_some(missing)}"
+    if policies := sorted(set(unread_parameters(snapshot).values())):
+        yield f"policies whose parameters were not read make no difference: {_some(policies)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.places import ROOT
 from tests.kit.simulation import NAMESPACE, World
 from tests.kit.workload import deployment
-from tests.unit.plan.clusters import living, settle_workloads
+from tests.unit.plan.clusters import living, settle_workloads, snapshot_of
 
 Tree = dict[str, Any]
 Answerer = Callable[[Request], Response | None]
@@ -193,6 +194,42 @@ def test_what_pods_refer_to_and_may_not_be_read_refuses_none_of_them() -> None:
     snapshot, _ = read(refused, prepare=with_what_pods_refer_to)
     answer = plan(snapshot, (Scale(Target("deploy", "web", NAMESPACE), 3),), Options(horizon_s=60))
     assert answer.problems == () and answer.totals.pods_created == 1
+
+
+async def with_a_policy(world: World, kind: str, **body: object) -> None:
+    """A policy of pods with a ConfigMap as its parameter."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    param = {"name": "p", "namespace": NAMESPACE, "parameterNotFoundAction": "Deny"}
+    await world.create("v1/configmaps", {"metadata": {"name": "p", "namespace": NAMESPACE}, "data": {"a": "b"}})
+    path, headers = "/apis/admissionregistration.k8s.io/v1", {"content-type": "application/json"}
+    constraints = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [rule]},
+    }
+    bound = {"policyName": "x", "paramRef": param} | ({"validationActions": ["Deny"]} if kind == "validating" else {})
+    for plural, spec in (("policies", {**constraints, **body}), ("policybindings", bound)):
+        doc = json.dumps({"metadata": {"name": "x"}, "spec": spec}).encode()
+        await world.client.call(Request("POST", f"{path}/{kind}admission{plural}", (), headers, doc))
+    await world.create("apps/v1/deployments", deployment("web", 2))
+    await world.clock.sleep(60)
+
+
+LABELS = {"expression": "Object{metadata: Object.metadata{labels: {'a': params.data.a}}}"}
+MUTATIONS = [{"patchType": "ApplyConfiguration", "applyConfiguration": LABELS}]
+POLICIES: list[tuple[str, Tree]] = [
+    ("validating", {"validations": [{"expression": "params.data.a == 'b'"}]}),
+    ("mutating", {"reinvocationPolicy": "Never", "mutations": MUTATIONS}),
+]
+
+
+@pytest.mark.parametrize(("kind", "body"), POLICIES, ids=["validating", "mutating"])
+@pytest.mark.parametrize("include", [[], ["configmaps"]], ids=["unread", "read"])
+def test_a_policy_whose_parameters_were_not_read_refuses_nothing(kind: str, body: Tree, include: list[str]) -> None:
+    snapshot = snapshot_of(partial(with_a_policy, kind=kind, **body), include=include)
+    answer = plan(snapshot, (Scale(Target("deploy", "web", NAMESPACE), 3),), Options(horizon_s=60))
+    assert answer.problems == () and answer.totals.pods_created == 1
+    assumed = "policies whose parameters were not read make no difference: x"
+    assert (assumed in answer.assumed) == (not include)
 
 
 def test_one_namespace_is_read_if_only_that_is_allowed() -> None:
