@@ -156,7 +156,7 @@ def _risks(
 def _read_enough(snapshot: Snapshot) -> Iterator[str]:
     if missing := unread(snapshot):
         yield f"what could not be read makes no difference: {_some(missing)}"
-    if policies := sorted(set(unread_parameters(snapshot).values())):
+    if policies := sorted({name for _, name in unread_parameters(snapshot)}):
         yield f"policies whose parameters were not read make no difference: {_some(policies)}"
 
 

@@ -50,7 +50,7 @@ def assemble(  # noqa: PLR0913  # the parts, and a server's settings
     custom = CustomResources(schemas, catalog, calls, rng)
     patching = Patching(schemas, KINDS.writable, KindVersions(catalog, schemas))
     own = OwnWrites(store, catalog, patching, KINDS.strategy, clock, rng)
-    users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings.disabled_plugins)
+    users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings)
     kubelets = KubeletApi(store, clock, security.token_requests.create, settings.service_ranges)
     core = Core(
         store=store,

@@ -16,7 +16,6 @@ from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, SlimObject, View
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
-from kcm_cli.plan.twin.parameters import unread_parameters
 from kcm_cli.sandbox.apiserver.crd.resources import storage_of
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -88,7 +87,6 @@ class _Rows:
         self._namespaces: set[str] = set()
 
     def all(self) -> Iterator[Row]:
-        left_out = unread_parameters(self._snapshot)
         for collection in self._snapshot.collections.values():
             gvr = self._stored_as(collection.gvr)
             if gvr is None:
@@ -99,8 +97,6 @@ class _Rows:
             for item in collection.items:
                 if gvr.plural == _DEFINITIONS.plural and not self._has_read(item.name):
                     continue  # a kind that is served and has no objects would be one whose objects are gone
-                if (gvr.plural, item.name) in left_out:
-                    continue
                 version = self._note(gvr, item.namespace, item.data)
                 self._there.add((gvr.group, gvr.plural, item.namespace, item.name))
                 yield gvr, item.namespace, item.name, version, _as(gvr, collection.gvr, item.data)

@@ -1,5 +1,5 @@
-"""Admission policies whose parameters were not read, which have no bindings in a twin: they would refuse what the
-cluster admits."""
+"""Admission policies whose parameters were not read, which a twin leaves out: they would refuse what the cluster
+admits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,22 +8,18 @@ from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.plan.snapshot import Snapshot
 
 
-def unread_parameters(snapshot: Snapshot) -> dict[tuple[str, str], str]:
-    """The bindings of such policies, by their resource and name, each with the name of its policy."""
+def unread_parameters(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Such policies that are bound, by their resource and name."""
     read = {(one.gvr.group, one.kind) for one in snapshot.collections.values()}
-    found: dict[tuple[str, str], str] = {}
-    for policies in ("mutatingadmissionpolicies", "validatingadmissionpolicies"):
-        lacking = {
-            nested_str(policy, "metadata", "name")
-            for policy in _docs(snapshot, policies)
-            if (kind := nested_map(policy, "spec", "paramKind")) and _place(kind) not in read
-        }
-        bindings = policies.replace("policies", "policybindings")
-        for binding in _docs(snapshot, bindings) if lacking else ():
-            name = nested_str(binding, "spec", "policyName")
-            if name in lacking:
-                found[bindings, nested_str(binding, "metadata", "name")] = name
-    return found
+    found: set[tuple[str, str]] = set()
+    for plural in ("mutatingadmissionpolicies", "validatingadmissionpolicies"):
+        bindings = _docs(snapshot, plural.replace("policies", "policybindings"))
+        bound = {nested_str(binding, "spec", "policyName") for binding in bindings}
+        for policy in _docs(snapshot, plural):
+            kind, name = nested_map(policy, "spec", "paramKind"), nested_str(policy, "metadata", "name")
+            if kind and name in bound and _place(kind) not in read:
+                found.add((plural, name))
+    return frozenset(found)
 
 
 def _place(kind: dict[str, Any]) -> tuple[str, str]:

@@ -33,6 +33,7 @@ from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.plan.twin.metrics import AUTOSCALERS, Discoverable, FrozenMetrics
 from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents, TwinNodes
+from kcm_cli.plan.twin.parameters import unread_parameters
 from kcm_cli.plan.twin.pods import Learned
 from kcm_cli.plan.twin.storage import STORAGE, TwinStorage
 from kcm_cli.plan.twin.writes import Watched, Written
@@ -100,7 +101,11 @@ class Twin:
             split(self.rng),
             _certificates(snapshot.taken_at),
             address="127.0.0.1:6443",
-            settings=replace(_SETTINGS, disabled_plugins=frozenset(_unfit(snapshot))),
+            settings=replace(
+                _SETTINGS,
+                disabled_plugins=frozenset(_unfit(snapshot)),
+                disabled_policies=unread_parameters(snapshot),
+            ),
             calls=NoCalls(),
         )
         for name, version in self.metrics.groups:

@@ -30,8 +30,9 @@ class Settings(msgspec.Struct, frozen=True):
     AlwaysAllow, AlwaysDeny), of which one has to allow a request. issuers: of service account tokens; the first one
     issues new tokens. audiences: of such tokens, by default the issuers. token_keys: PEM of private keys, public keys
     or certificates that verify tokens, by default the signing key. disabled_plugins: admission plugins by upstream's
-    names. service_ranges: CIDRs of Services, one for each family, the cluster's default family first. ratchets: see
-    ``registry.core.Core``. version: the gitVersion of /version.
+    names. disabled_policies: admission policies by their resource and name. service_ranges: CIDRs of Services, one for
+    each family, the cluster's default family first. ratchets: see ``registry.core.Core``. version: the gitVersion of
+    /version.
     deletion_gap_s: see ``registry.deleting.Deleter``; 0 on virtual time.
     """
 
@@ -43,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True):
     audiences: tuple[str, ...] = ()
     token_keys: tuple[bytes, ...] = ()
     disabled_plugins: frozenset[str] = frozenset()
+    disabled_policies: frozenset[tuple[str, str]] = frozenset()
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
     version: str = GIT_VERSION

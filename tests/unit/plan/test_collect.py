@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.plan import Options, PlanError, Scale, Snapshot, Target, plan
+from kcm_cli.plan import Apply, Options, PlanError, Scale, Snapshot, Target, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.snapshot import is_time_of_cluster
@@ -230,6 +230,9 @@ def test_a_policy_whose_parameters_were_not_read_refuses_nothing(kind: str, body
     assert answer.problems == () and answer.totals.pods_created == 1
     assumed = "policies whose parameters were not read make no difference: x"
     assert (assumed in answer.assumed) == (not include)
+    bindings = GVR("admissionregistration.k8s.io", "v1", f"{kind}admissionpolicybindings")
+    again = plan(snapshot, [Apply(doc) for doc in snapshot.docs(bindings)], Options(horizon_s=60))
+    assert [one.action for one in again.differences] == ["changed"], "not created"
 
 
 def test_one_namespace_is_read_if_only_that_is_allowed() -> None:

@@ -24,6 +24,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.natives import NotNative, nativ
 from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Binding,
     ConfigurationError,
+    Disabled,
     Params,
     Policies,
     Policy,
@@ -114,14 +115,20 @@ class MutatingPolicies:
     """See the module."""
 
     def __init__(
-        self, store: Store, authorizer: Authorizer, catalog: Catalog, versions: Versions, schemas: Schemas
+        self,
+        store: Store,
+        authorizer: Authorizer,
+        catalog: Catalog,
+        versions: Versions,
+        schemas: Schemas,
+        disabled: Disabled,
     ) -> None:
         self._store = store
         self._authorizer = authorizer
         self._merger = Merger(schemas)
         self._replacer = Replacer(schemas)
         self._params = Params(store, catalog)
-        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
+        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile, disabled)
 
     def concern(self, attrs: Attributes) -> bool:
         """Whether a policy may match writes of this kind."""

@@ -53,15 +53,26 @@ class Policy(msgspec.Struct, Generic[T], frozen=True):
         return bool(self.spec.get("failurePolicy") == "Ignore")
 
 
+Disabled = frozenset[tuple[str, str]]
+"""Policies that are left out, by their resource and name."""
+
+
 class Policies(Chosen[Policy[T]]):
     """All policies of a kind with their bindings, compiled after changes."""
 
     def __init__(
-        self, store: Store, versions: Versions, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]
+        self,
+        store: Store,
+        versions: Versions,
+        policies: GVR,
+        bindings: GVR,
+        compile_body: Callable[[Tree], T],
+        disabled: Disabled,
     ) -> None:
         super().__init__(store, versions, (policies, bindings), self._compile, reviews=True)
         self._policies, self._bindings = policies, bindings
         self._compile_body = compile_body
+        self._disabled = disabled
 
     def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
         """The policies that match a write, sorted by name, with each matching binding; with None if the policy's
@@ -93,7 +104,7 @@ class Policies(Chosen[Policy[T]]):
                 match = Match(resources, resources.get("resourceRules") or (), empty_matches=True)
             bound.setdefault(spec.get("policyName", ""), []).append(Binding(stored.name, spec, match))
         for stored in self._store.scan(self._policies):
-            if stored.name in bound:
+            if stored.name in bound and (self._policies.plural, stored.name) not in self._disabled:
                 yield self._policy(stored, tuple(bound[stored.name]))
 
     def _policy(self, stored: Stored, bindings: tuple[Binding, ...]) -> Policy[T]:

@@ -10,6 +10,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import MUTATING, VALID
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
 
@@ -17,7 +18,7 @@ _WEBHOOKS = frozenset(("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
 class UserDefined:
-    """See the module. Writes that nothing matches take very little time. disabled: admission plugins that are off.
+    """See the module. Writes that nothing matches take very little time. settings: what is off.
     Webhooks are left out if the reviewer cannot call any."""
 
     def __init__(
@@ -27,13 +28,14 @@ class UserDefined:
         authorizer: Authorizer,
         catalog: Catalog,
         schemas: Schemas,
-        disabled: frozenset[str] = frozenset(),
+        settings: Settings,
     ) -> None:
+        disabled, policies = settings.disabled_plugins, settings.disabled_policies
         self.authorizer, self._disabled = authorizer, disabled if reviewer.possible else disabled | _WEBHOOKS
         versions = Versions(catalog)
-        self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas)
+        self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas, policies)
         self._mutating_webhooks = MutatingWebhooks(Webhooks(store, versions, authorizer, MUTATING), reviewer, schemas)
-        self._policies = ValidatingPolicies(store, authorizer, catalog, versions)
+        self._policies = ValidatingPolicies(store, authorizer, catalog, versions, policies)
         self._webhooks = ValidatingWebhooks(Webhooks(store, versions, authorizer, VALIDATING), reviewer)
 
     def mutates(self, attrs: Attributes) -> bool:

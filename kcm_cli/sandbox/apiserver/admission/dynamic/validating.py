@@ -15,6 +15,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Binding,
     ConfigurationError,
+    Disabled,
     Params,
     Policies,
     Policy,
@@ -89,11 +90,13 @@ def _compile(spec: Tree) -> _Body:
 class ValidatingPolicies:
     """See the module."""
 
-    def __init__(self, store: Store, authorizer: Authorizer, catalog: Catalog, versions: Versions) -> None:
+    def __init__(
+        self, store: Store, authorizer: Authorizer, catalog: Catalog, versions: Versions, disabled: Disabled
+    ) -> None:
         self._store = store
         self._authorizer = authorizer
         self._params = Params(store, catalog)
-        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
+        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile, disabled)
 
     def validate(self, attrs: Attributes) -> None:
         """Check a write. Raises ApiError."""
