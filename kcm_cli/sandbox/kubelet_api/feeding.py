@@ -32,7 +32,7 @@ _NO_ROOM = "the files that the command writes are too large to be kept\n"
 _QUOTED = r"""'[^']*'|"[^"$`]*\""""
 _COUNTED = re.compile(
     rf"(?:exec 3>&1; )?(?:mkdir -p (?:{_QUOTED}|[^;&|<>$`()'\"])+ && )?"
-    rf"head -c ?(\d{{1,9}})(?: [|>](?:{_QUOTED}|[^;&<$`()'\"])*)?"
+    rf"head -c ?([0-9]{{1,9}})(?: [|>](?:{_QUOTED}|[^;&<$`()'\"])*)?"
 )
 """What clients run that cannot close the input: inspect_k8s_sandbox, and Ansible's k8s_cp."""
 _OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
