@@ -75,16 +75,15 @@ class EndpointsController:
                 self._queue.add(endpoints.key)
 
     async def _delete(self, key: str) -> None:
-        """Delete the Endpoints of a deleted Service, whether or not the cache has them. Both are read first: a Service
-        of the name may have been created again."""
+        """Delete the Endpoints of a deleted Service, whether or not the cache has them; if it has, no others of the
+        name, which may belong to a new Service."""
         self._seen.pop(key, None)
         self._memos.pop(key, None)
         namespace, name = split_key(key)
-        found = await self._client.find(ENDPOINTS, namespace, name)
-        if found is None or await self._client.find(SERVICES, namespace, name) is not None:
-            return
+        known = self._endpoints.store.get(key)
+        uid = known.uid if known is not None else ""
         with suppress(NotFound):  # deleted already
-            await self._client.delete(ENDPOINTS, namespace, name, uid=found.uid, reason="service is gone")
+            await self._client.delete(ENDPOINTS, namespace, name, uid=uid, reason="service is gone")
 
 
 CONTROLLER = Controller(
