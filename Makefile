@@ -33,7 +33,7 @@ style: $(READY)
 unit: $(READY) ## everything that needs no process of its own
 	+$(MAKE) --no-print-directory -k -j 3 -O $(PARTS)
 
-# Each part is one process of pytest, since workers of xdist would collect all 18,000 tests each. The longest come first.
+# Each part is one process of pytest, since workers of xdist would collect all 20,000 tests each. The longest come first.
 NAMED             := controllers plan simulation integration sandbox perturb
 PART_sandbox      := tests/unit/sandbox
 PART_controllers  := tests/unit/controllers
