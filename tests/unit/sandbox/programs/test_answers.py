@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.interpreter import PROGRAMS
 from kcm_cli.sandbox.programs.simulate import Session, answer
 
 ENV = {"HOSTNAME": "web-0", "HOME": "/root", "PATH": "/bin"}
@@ -147,6 +148,12 @@ def test_one_error(words: list[str], problem: str) -> None:
 def test_braces_that_bash_takes_literally() -> None:
     script = "echo {} {a} }{ '{a,b}' \"{1..2}\"; X={a,b}; echo $X"
     assert outputs("bash", "-c", script) == ("{} {a} }{ {a,b} {1..2}\n{a,b}\n", "", 0, "")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_found(name: str) -> None:
+    found = outputs("which", name)
+    assert found == (f"/bin/{name}\n", "", 0, ""), "take a new program out of _NOT_SIMULATED of interpreter.py"
 
 
 def test_what_is_known_of_a_command_is_written() -> None:
