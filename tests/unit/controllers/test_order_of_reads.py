@@ -125,7 +125,7 @@ def test_nothing_that_was_read_before_an_await_is_used_after_it():
     found = {
         (path, function.name, name) for path, function, readers in functions() for name in stale(function, readers)
     }
-    assert found == KEPT.keys()
+    assert found == KEPT.keys(), "read it after the last await, or say in KEPT why it may be older"
 
 
 def test_expectations_are_checked_before_the_children_are_read():

@@ -46,7 +46,8 @@ def _says_why(call: ast.Call) -> bool:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_write_has_a_reason(file: str) -> None:
-    assert list(writes_without_reason((PACKAGE / file).read_text())) == []
+    lines = list(writes_without_reason((PACKAGE / file).read_text()))
+    assert lines == [], "give the writes on these lines `reason`, a few words for the log"
 
 
 @pytest.mark.parametrize(

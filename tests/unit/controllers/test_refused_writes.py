@@ -430,4 +430,5 @@ def test_all_controllers_with_a_status_are_considered():
         for path in folder.rglob("*.py")
         if any(mark in path.read_text() for mark in marks)
     }
-    assert found - {"shared"} == (SCENARIOS.keys() | WITHOUT.keys()) - {"replicaset", "replicationcontroller"}
+    known = (SCENARIOS.keys() | WITHOUT.keys()) - {"replicaset", "replicationcontroller"}
+    assert found - {"shared"} == known, "add a scenario to SCENARIOS, or say in WITHOUT why there is none"

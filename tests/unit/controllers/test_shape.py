@@ -35,7 +35,8 @@ def test_a_controller_is_declared(descriptor: Descriptor) -> None:
         assert queue.name
         assert not queue.owns or queue.main.resource
         written = {kind.gvr for kind in queue.writes}
-        assert written <= {watch.resource.gvr for watch in declared.followed}
+        followed = {watch.resource.gvr for watch in declared.followed}
+        assert written <= followed, "`writes` waits for caches: name kinds that the controller watches"
 
 
 @pytest.mark.parametrize("descriptor", OURS, ids=named)
@@ -52,4 +53,4 @@ def calls(path: Path, method: str) -> int:
 
 def test_nothing_else_listens_to_caches() -> None:
     found = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.py") if calls(path, "listen")}
-    assert found == LISTENING.keys()
+    assert found == LISTENING.keys(), "declare a Watch, or say in LISTENING why not"
