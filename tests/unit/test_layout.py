@@ -46,6 +46,11 @@ def test_a_package_has_tests_at_its_path(package: str) -> None:
     )
 
 
+def test_a_folder_of_modules_is_a_package() -> None:
+    lacking = [package for package in packages() if not (PACKAGE / package / "__init__.py").is_file()]
+    assert not lacking, "add an empty __init__.py: kinds and controllers are not found without it"
+
+
 def test_each_folder_of_tests_mirrors_a_package() -> None:
     folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert {name for name in folders if not (PACKAGE / name).is_dir()} == OF_NO_PACKAGE.keys()

@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import assembly
 from kcm_cli.sandbox.apiserver.kinds import KINDS
-from kcm_cli.sandbox.apiserver.registry.catalog import Facts, Subresource
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Facts, Subresource
 from kcm_cli.sandbox.apiserver.registry.core import Kind, Kinds
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec, status_check
@@ -119,6 +119,14 @@ async def test_clients_find_and_show_it(harbour: Api) -> None:
     assert schema["properties"]["spec"]["properties"]["berth"]["description"] == "Its place."
     whole = await harbour.json("GET", "/openapi/v2", headers={"accept": "application/json"})
     assert {"com.example.harbour.v1.Mooring", "com.example.harbour.v1.MooringList"} <= whole["definitions"].keys()
+
+
+def test_each_declared_kind_is_served() -> None:
+    catalog = Catalog(KINDS)
+    found = [one for group in catalog.groups for name in group.versions for one in catalog.resources(group.group, name)]
+    served = {(one.info.gvr.group, one.info.gvr.plural) for one in found}
+    lacking = {(kind.group, kind.resource) for kind in KINDS} - served
+    assert not lacking, "a kind that upstream lacks has `facts`, which name the same group and resource"
 
 
 async def test_the_kind_of_the_page_is_whole(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
