@@ -78,7 +78,7 @@ def load(args: Sequence[str]) -> Config:
 
 
 def complete(parsed: Parsed) -> Config:
-    """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
+    """Complete the configuration of parsed flags. Raises ConfigError: all errors, and controllers that are left out."""
     problems = [*parsed.problems, *unexpected(parsed, "kcm")]
     given, file_problems = _given(parsed)
     tree = options.build(Options, given)
@@ -94,7 +94,7 @@ def complete(parsed: Parsed) -> Config:
     problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates)]
     problems += [*migration_problems, *tracing_problems]
     if problems:
-        raise ConfigError(problems, None if parsed.problems else tree.logs)
+        raise ConfigError([*problems, *installed().problems], None if parsed.problems else tree.logs)
     return Config(
         component=component,
         serving=tree.serving,

@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.cli.manager import help_text
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager import controller_map
-from kcm_cli.manager.config import Config, load
+from kcm_cli.manager.config import Config, ConfigError, load
 from kcm_cli.manager.configz import configz
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.installing import TEAM_LABELS as EXAMPLE
@@ -105,6 +105,14 @@ def test_an_invalid_external_controller_is_left_out_and_reported(
     (warning,) = config().warnings
     assert warning.startswith("the controller team_label (team_label:DESCRIPTOR) of an installed package is left out: ")
     assert problem in warning
+
+
+def test_flags_of_a_controller_that_is_left_out_are_refused_with_the_reason(install: Install) -> None:
+    install(team_label=f"import no_such_module\n{EXAMPLE}")
+    with pytest.raises(ConfigError) as refused:
+        config("--default-team=red")
+    unknown, reason = refused.value.problems
+    assert unknown.startswith("unknown flag: --default-team") and "no_such_module" in reason
 
 
 def test_a_section_of_its_own_stands_behind_those_of_controllers(install: Install) -> None:
