@@ -56,19 +56,24 @@ class Reservations:
     async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
         """Whether a consumer may still use the claim. True for consumers of unknown kinds."""
         if is_pod(consumer):
-            return await self._exists(PODS, self._pods, claim.namespace, consumer)
+            return await self._uses(PODS, self._pods, claim.namespace, consumer.name, consumer.uid)
         if is_group(consumer) and self._caches.pod_groups is not None:
-            return await self._exists(POD_GROUPS, self._caches.pod_groups, claim.namespace, consumer)
+            return await self._uses(POD_GROUPS, self._caches.pod_groups, claim.namespace, consumer.name, consumer.uid)
         return True
 
-    async def _exists(self, resource: Resource[Any], store: Lister[Any], namespace: str, consumer: Consumer) -> bool:
-        if consumer.uid in self._deleted:
+    async def _uses(self, resource: Resource[Any], store: Lister[Any], namespace: str, name: str, uid: str) -> bool:
+        """Whether a pod or PodGroup exists, and may use claims.
+
+        One that the cache does not have is looked up, also where that has another one of its name: claims come by a
+        watch of their own, and may be ahead.
+        """
+        if uid in self._deleted:
             return False
-        user: Object | None = store.get(f"{namespace}/{consumer.name}")
-        if user is None:  # the scheduler may know one that the cache does not show yet
-            user = await self._client.find(resource, namespace, consumer.name, metadata_only=True)
-            return user is not None and user.uid == consumer.uid
-        return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
+        user: Object | None = store.get(f"{namespace}/{name}")
+        if user is None or user.uid != uid:
+            user = await self._client.find(resource, namespace, name, metadata_only=True)
+            return user is not None and user.uid == uid
+        return not (isinstance(user, Pod) and is_done(user))
 
     async def _put(self, claim: ResourceClaim, changes: Mapping[Path, Value]) -> ResourceClaim:
         body = edited(claim, changes)
@@ -85,13 +90,14 @@ class Reservations:
         )
 
     async def _remove_unused(self, claim: ResourceClaim) -> None:
-        """Delete a claim that was created for a pod that has ended but still exists.
+        """Delete a claim that was created for a pod that has ended but still exists, or for an earlier one of its name.
 
-        If the cache does not have the pod it may be new, and the claim is left to the garbage collector.
+        If the cache has no pod of the name it may be new, and the claim is left to the garbage collector.
         """
         ref = owning_pod(claim)
-        pod = self._pods.get(f"{claim.namespace}/{ref.name}") if ref is not None else None
-        if claim.deleting or ref is None or pod is None or (pod.uid == ref.uid and not is_done(pod)):
+        if claim.deleting or ref is None or self._pods.get(f"{claim.namespace}/{ref.name}") is None:
+            return
+        if await self._uses(PODS, self._pods, claim.namespace, ref.name, ref.uid):
             return
         version = claim.metadata.resource_version
         with suppress(NotFound):

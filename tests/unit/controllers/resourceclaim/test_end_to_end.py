@@ -182,6 +182,45 @@ async def test_a_user_that_the_cache_does_not_show_is_looked_up(world: World, sa
         held.release()
 
 
+async def test_a_pod_made_again_keeps_its_reservation_while_the_cache_shows_the_earlier_one(world: World):
+    """Claims and pods come by different watches: the devices of a pod that runs must not be given to another one."""
+    await make_claim(world)
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods")
+    await world.pod("p", by_name("c") | NOWHERE)
+    async with running(world, transport=held):
+        await world.wait(1)
+        held.hold()
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p", by_name("c") | NOWHERE)
+        await allocate(world, "c", "p")
+        before = (await claim(world, "c"))["status"]
+        await world.wait(5)
+        assert (await claim(world, "c")).get("status") == before
+        held.release()
+        await world.wait(5)
+        assert (await claim(world, "c")).get("status") == before
+
+
+async def test_a_pod_made_again_keeps_its_claim_while_the_cache_shows_the_earlier_one(world: World):
+    """As the claim for its extended resources, which the scheduler creates."""
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods")
+    await world.pod("p", NOWHERE)
+    async with running(world, transport=held):
+        await world.wait(1)
+        held.hold()
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p", NOWHERE)
+        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+        metadata = {"name": "extended", "ownerReferences": [owner]}
+        await world.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": claim_spec()})
+        await world.wait(5)
+        assert [made["metadata"]["name"] for made in await claims(world)] == ["extended"]
+        held.release()
+        await world.wait(5)
+        assert [made["metadata"]["name"] for made in await claims(world)] == ["extended"]
+
+
 async def test_a_claim_generated_for_an_earlier_pod_of_the_name_is_deleted(world: World):
     await world.pod("p", NOWHERE)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
