@@ -13,6 +13,7 @@ from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.machinery import codec
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 
 
@@ -106,7 +107,7 @@ def _configured(config: AuthenticationConfig) -> ProxyHeaders:
 
 def _published(data: Mapping[str, str], problems: list[str]) -> ProxyHeaders | None:
     def words(key: str) -> tuple[str, ...]:
-        return tuple(msgspec.json.decode(data.get(key) or "[]", type=list[str]))
+        return codec.decode(data.get(key) or "[]", tuple[str, ...])  # or null, of a flag that is not given
 
     try:
         return ProxyHeaders(
@@ -116,7 +117,7 @@ def _published(data: Mapping[str, str], problems: list[str]) -> ProxyHeaders | N
             extra_prefixes=words("requestheader-extra-headers-prefix"),
             allowed=words("requestheader-allowed-names"),
         )
-    except msgspec.MsgspecError as error:
+    except codec.DecodeError as error:
         problems.append(f"requestheader headers: {error}")
         return None
 

@@ -11,6 +11,7 @@ from kcm_cli.manager.server.metrics import TokenCacheMetrics, compressed
 from kcm_cli.manager.server.tokens import TokenCache, bearer
 from kcm_cli.manager.server.trust import ProxyHeaders, TrustState, from_config_map
 from kcm_cli.manager.server.user import User
+from tests.trust.cases import ROOT, sign
 
 NAMES = ProxyHeaders(("x-remote-user",), ("x-remote-uid",), ("x-remote-group",), ("x-remote-extra-",))
 
@@ -129,3 +130,16 @@ def test_invalid_settings_of_the_cluster_are_ignored() -> None:
     )
     assert state == TrustState()
     assert [problem.split(":")[0] for problem in problems] == ["client-ca-file", "requestheader headers"]
+
+
+def test_lists_of_the_cluster_may_be_null() -> None:
+    """kube-apiserver publishes null where a flag is not given, as --requestheader-allowed-names often is."""
+    data = {
+        "requestheader-client-ca-file": sign(ROOT).pem.decode(),
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group",null]',
+        "requestheader-allowed-names": "null",
+    }
+    state, problems = from_config_map(AuthenticationConfig(), data, TrustState())
+    assert (state.headers, problems) == (ProxyHeaders(names=("X-Remote-User",), groups=("X-Remote-Group", "")), [])
+    assert state.proxies is not None
