@@ -88,6 +88,8 @@ log = logging.getLogger(__name__)
 
 _RESYNC = Tick(RESYNC)
 _TOO_LARGE = "ResourceVersionTooLarge"
+_ANY = "0"
+"""The version of a list or watch that may be served from any; also of a set whose server has told none."""
 _CALM = (errors.Unauthorized, errors.TooManyRequests, Unreachable)
 """Refusals that say nothing about WatchLists."""
 _NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
@@ -419,7 +421,7 @@ class Informer(Generic[T]):
             async for event in events:
                 if isinstance(event, Bookmark):
                     if event.last:
-                        return event.resource_version or "0"
+                        return event.resource_version or _ANY
                     continue
                 if event.type == DELETED:
                     found.pop(_key(event.object), None)
@@ -443,7 +445,7 @@ class Informer(Generic[T]):
             version, token = page.resource_version, pages.next(page.next_page)
             if not token:
                 break
-        await self._replace(found, version or "0")  # a watch from there begins with what there is
+        await self._replace(found, version or _ANY)  # a watch from there begins with what there is
 
     async def _next_page(self, token: str, found: _Found[T]) -> Page:
         """The page of this token. If it has expired, all objects in one page, and nothing is ``found`` yet."""
@@ -462,7 +464,7 @@ class Informer(Generic[T]):
             scope.namespace,
             limit=limit,
             continue_=token,
-            resource_version="" if token or self._latest else "0",
+            resource_version="" if token or self._latest else _ANY,
             label_selector=scope.label_selector,
             field_selector=scope.field_selector,
             metadata_only=scope.metadata_only,
@@ -513,20 +515,26 @@ class Informer(Generic[T]):
         query = (("resourceVersion", self.last_version), *marks)
         timeout_s, late_s = (catch_up_s, catch_up_s) if catch_up_s else (self._watch_s(), LATE_S)
         async with _limited(timeout_s + late_s), aclosing(self._events(query, timeout_s)) as events:
-            await self._apply(events)
+            await self._apply(events, ordered=before != _ANY)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
+        elif self.last_version == _ANY:
+            self._list_next = True  # no watch from any version tells what was deleted before it
 
-    async def _apply(self, events: AsyncIterator[_Event[T]]) -> None:
+    async def _apply(self, events: AsyncIterator[_Event[T]], *, ordered: bool = True) -> None:
+        """ordered: False for a watch from any version. It begins with what there is, as ADDED and in no order, so that
+        none of these versions is one to go on from."""
         async for event in events:
             if isinstance(event, Bookmark):
-                version = event.resource_version
+                version, ordered = event.resource_version, True
             else:
                 started = time.perf_counter()
                 self._change(event)
                 self.handling.observe(time.perf_counter() - started)
-                version = event.object.metadata.resource_version
-            if version:
+                version, ordered = event.object.metadata.resource_version, ordered or event.type != ADDED
+            if not ordered:
+                self._progressed()
+            elif version:
                 if version != self.last_version:
                     self._refused = self._failed = 0
                 self.last_version = version

@@ -414,6 +414,27 @@ def test_a_list_without_a_version_is_watched_from_any_version() -> None:
     assert len(server.asked) == 3
 
 
+def test_a_watch_from_any_version_that_breaks_is_opened_from_any_version_again() -> None:
+    """It begins with what there is, in any order: what has not come yet may be older than what has."""
+    doc = {"kind": "PodList", "items": [pod("a", 1), pod("b", 2)]}
+    unversioned = Response(200, JSON, json.dumps(doc).encode())
+    changed = added("b", 9), added("a", 4)
+    server = Server([status(422, "Invalid"), [changed[0], LOST], [*changed, bookmark(9), LOST], [HOLD]], [unversioned])
+    seen = follow(server)
+    assert seen.notified == ["+ a@1", "+ b@2", "~ b@9", "~ a@4"]
+    assert [asked.get("resourceVersion") for asked in server.asked[2:]] == ["0", "0", "9"]
+
+
+def test_a_watch_from_any_version_is_followed_by_a_list() -> None:
+    """What was deleted before such a watch began is in none of its events."""
+    lists = [{"kind": "PodList", "items": [pod(name, 1) for name in names]} for names in ("ab", "a")]
+    unversioned = [Response(200, JSON, json.dumps(doc).encode()) for doc in lists]
+    server = Server([status(422, "Invalid"), [added("a", 1)], [HOLD]], unversioned)
+    seen = follow(server)
+    assert seen.notified == ["+ a@1", "+ b@1", "- b@1"]
+    assert [asked["verb"] for asked in server.asked] == ["watch", "list", "watch", "list", "watch"]
+
+
 def test_a_watch_is_closed_after_its_timeout() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), HOLD], [modified("a", 6), HOLD]])
     seen = follow(server, seconds=2 * WATCH_S + LATE_S + 30)
