@@ -74,14 +74,15 @@ def kubelet_conditions(
     old: the conditions so far. A condition whose status is unchanged keeps its lastTransitionTime.
     """
     containers = _containers_ready(reports, phase)
+    before = {condition.type: condition for condition in old}
+    initialized = before.get(INITIALIZED)
     verdicts: tuple[tuple[str, _Verdict], ...] = (
         (SANDBOX, (TRUE if sandbox else FALSE, "", "")),
-        (INITIALIZED, _initialized(reports, phase)),
+        (INITIALIZED, _initialized(reports, phase, was=initialized is not None and initialized.status == TRUE)),
         (READY, _gates(pod) if containers == _YES else containers),
         (CONTAINERS_READY, containers),
         (SCHEDULED, _YES),
     )
-    before = {condition.type: condition for condition in old}
     time = instant(now)
     generation = pod.metadata.generation
     conditions: list[Reported] = []
@@ -118,10 +119,11 @@ def _containers_ready(reports: Sequence[Report], phase: str) -> _Verdict:
     return _YES
 
 
-def _initialized(reports: Sequence[Report], phase: str) -> _Verdict:
+def _initialized(reports: Sequence[Report], phase: str, *, was: bool) -> _Verdict:
+    """was: it has been initialized, and remains so, also while its init containers run again."""
     if phase == "Succeeded":
         return TRUE, "PodCompleted", ""
-    if any(report.role is Role.MAIN and report.doc.get("containerID") for report in reports):
+    if was or any(report.role is Role.MAIN and report.doc.get("containerID") for report in reports):
         return _YES
     incomplete = [
         report.name

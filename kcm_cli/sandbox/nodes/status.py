@@ -24,7 +24,7 @@ from kcm_cli.sandbox.nodes.conditions import (
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
 from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, ContainerState, PodState, finished, initialized, shown
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
-from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
+from kcm_cli.sandbox.nodes.script import RESTART_ALL, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 
@@ -141,17 +141,20 @@ def _has_sandbox(state: PodState, done: bool) -> bool:
 def _phase(script: PodScript, state: PodState, now: float, *, done: bool) -> str:
     if done:
         return "Succeeded" if _succeeded(script, state) else "Failed"
-    started = all(
-        current.starts > 0
-        for container, current in zip(script.containers, state.containers, strict=True)
-        if container.role is Role.MAIN
-    )
-    init = any(
-        current.started_at is not None
-        for container, current in zip(script.containers, state.containers, strict=True)
-        if container.role is Role.INIT
-    )
-    return "Running" if started and not init and initialized(script, state, now) else "Pending"
+    pairs = list(zip(script.containers, state.containers, strict=True))
+    mains = [current for container, current in pairs if container.role is Role.MAIN]
+    init = any(current.started_at is not None for container, current in pairs if container.role is Role.INIT)
+    if init or not all(current.starts for current in mains):
+        return "Pending"
+    again = all(current.fresh for current in mains)  # all containers are being restarted
+    return "Pending" if again and any(_is_starting(*pair, now) for pair in pairs) else "Running"
+
+
+def _is_starting(container: ContainerScript, current: ContainerState, now: float) -> bool:
+    """Whether it is a sidecar that runs and has not started up yet."""
+    if container.role is not Role.SIDECAR or current.started_at is None:
+        return False
+    return now < current.started_at + container.started_s
 
 
 def _succeeded(script: PodScript, state: PodState) -> bool:

@@ -1360,18 +1360,21 @@ async def test_a_rule_restarts_all_containers_of_a_pod(world: World):
     script = "if [ -f /mnt/done ]; then sleep 10000; else touch /mnt/done; sleep 10; exit 42; fi"
     source = {"name": "source", "image": "x", "command": ["sh", "-c", script], "restartPolicyRules": [rule]}
     source |= {"restartPolicy": "Never", "volumeMounts": [{"name": "w", "mountPath": "/mnt"}]}
+    probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 4}
     spec = {
         "restartPolicy": "Never",
         "volumes": [{"name": "w", "emptyDir": {}}],
         "initContainers": [
             {"name": "init", "image": "x", "command": ["sleep", "5"]},
-            {"name": "sidecar", "image": "x", "restartPolicy": "Always"},
+            {"name": "sidecar", "image": "x", "restartPolicy": "Always", "startupProbe": probe},
         ],
         "containers": [source, {"name": "other", "image": "x", "command": ["sleep", "9999"]}],
     }
     await world.pod("a", spec)
-    await world.wait(10)
+    await world.wait(14)
     assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+    initialized = await world.condition("a", "Initialized")
+    assert initialized["status"] == "True"
     await world.wait(5.5)
     status = await world.status("a")
     condition = await world.condition("a", "AllContainersRestarting")
@@ -1390,6 +1393,11 @@ async def test_a_rule_restarts_all_containers_of_a_pod(world: World):
     assert status["phase"] == "Pending"
     assert "running" in status["initContainerStatuses"][0]["state"]
     assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+    assert await world.condition("a", "Initialized") == initialized  # as it has been since then
+    await world.wait(5)
+    status = await world.status("a")
+    assert (status["phase"], status["initContainerStatuses"][1]["started"]) == ("Pending", False)
+    assert await world.condition("a", "Initialized") == initialized
     await world.wait(60)
     status = await world.status("a")
     every = [*status["initContainerStatuses"], *status["containerStatuses"]]
