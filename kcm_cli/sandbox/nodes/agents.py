@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import Taint
 from kcm_cli.api.well_known import LEASE_NAMESPACE, NOT_READY
@@ -74,6 +75,15 @@ class Agent:
         if files and len(self.files) + len(files) <= _MOST_FILES:
             self.files |= files
 
+    def knows(self, node: SimulatedNode) -> SimulatedNode:
+        """The node as its kubelet knows it: one that another client has created lacks the labels and resources of its
+        machine until the kubelet has reported them."""
+        if node.status.allocatable:
+            return node
+        labels = {**shape.labels(self.name, self.number), **node.labels}
+        status = replace(node.status, allocatable=shape.capacity(node.annotations))
+        return replace(node, metadata=replace(node.metadata, labels=labels), status=status)
+
     def use(self, network: str) -> None:
         """Use this network for the addresses of pods."""
         self.network = network
@@ -127,7 +137,8 @@ class Agents:
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
     def alive(self, name: str) -> Agent | None:
-        """Return a node's agent, or None if it has stopped or the node is not simulated here."""
+        """Return a node's agent, or None if it has stopped, waits for the range of its pods, or the node is not
+        simulated here."""
         agent = self._agents.get(name)
         return agent if agent is not None and not agent.failed else None
 
@@ -185,7 +196,7 @@ class Agents:
         if node.spec.unschedulable != agent.cordoned:
             agent.cordoned = node.spec.unschedulable
             self._emit_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
-        failed = node.annotations.get(shape.FAILED) == "true"
+        failed = node.annotations.get(shape.FAILED) == "true" or not (self._ranged or node.spec.pod_cidrs)
         if failed:
             self.has_reported(node.name)
         pressures = shape.pressures(node.annotations)
@@ -214,7 +225,7 @@ class Agents:
 
     async def _sync(self, name: str) -> None:
         agent, node = self._agents.get(name), self._nodes.store.get(name)
-        if agent is None or node is None or agent.failed or not (self._ranged or node.spec.pod_cidrs):
+        if agent is None or node is None or agent.failed:
             return
         act_for(name)
         if not agent.started:

@@ -149,9 +149,23 @@ class Kubelets:
         await work_on(self._queue, WORKERS, self._sync, self._record)
 
     def node_changed(self, name: str) -> None:
-        """Enqueue the pods of a node that was added or removed, failed or recovered."""
+        """Enqueue the pods of a node that was added or removed, failed or recovered. If it was added again under its
+        name, its new kubelet first takes over those that are still there, with their addresses and resources."""
+        agent = self._agents.alive(name)
         for pod in self._pods.store.by_index(NODE, name):
+            life = self._lives.get(pod.key)
+            if agent is not None and life is not None and life.agent is not agent:
+                self._hand_over(pod.key, life, agent)
             self._queue.add(pod.key)
+
+    @staticmethod
+    def _hand_over(key: str, life: Life, agent: Agent) -> None:
+        life.agent, life.place = agent, PodAddresses(life.place.pod_ip, agent.host_ip)
+        agent.occupancy.add(key, with_granted(life.pod, life.granted))
+        if life.pending is not None:
+            agent.deferred.add(key)
+        if life.place.pod_ip and not life.pod.spec.host_network:
+            agent.addresses.claim(life.place.pod_ip)
 
     def namespace_changed(self, namespace: str) -> None:
         """Enqueue the waiting pods of a namespace (all, if it is empty), because what they wait for has changed."""
@@ -511,7 +525,7 @@ class Kubelets:
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:
-            rejection = eviction.refuses(pod, agent.pressures) or agent.occupancy.rejects(pod, node)
+            rejection = eviction.refuses(pod, agent.pressures) or agent.occupancy.rejects(pod, agent.knows(node))
             if rejection is not None:
                 await self._reject(pod, agent, rejection)
                 return None

@@ -330,6 +330,67 @@ async def test_nodes_are_added_and_removed(world: World):
     await world.wait(30)
 
 
+async def test_the_pods_of_a_node_that_is_added_again_keep_their_place(world: World):
+    large = asks("20")
+    await world.pod("a", {**large, "nodeName": "node-1"})
+    await world.pod("b", {"nodeName": "node-1", "hostNetwork": True})
+    await world.wait()
+    before = {name: (await world.status(name))["podIP"] for name in "ab"}
+    await commands.remove(world.client, "node-1")
+    await world.wait()
+    await commands.add(world.client, "node-1")
+    for name in "cd":
+        await world.pod(name, {"nodeName": "node-1"})
+    await world.pod("e", {**large, "nodeName": "node-1"})
+    await world.wait(2)
+    assert {name: (await world.status(name))["podIP"] for name in "ab"} == before
+    assert len({(await world.status(name))["podIP"] for name in "abcd"}) == 4
+    assert (await world.status("e"))["reason"] == "OutOfcpu"
+    await world.delete(PODS, "a")
+    await world.wait()
+    await world.pod("f", {**large, "nodeName": "node-1"})
+    await world.wait()
+    assert (await world.status("f"))["phase"] == "Running"
+
+
+async def test_a_node_that_is_added_again_goes_on_with_a_deferred_resize(world: World):
+    await world.pod("a", asks("10"))
+    await world.pod("b", asks("20"))
+    await world.wait()
+    await resize(world, "a", "15")
+    await world.wait()
+    assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
+    await commands.remove(world.client, "node-1")
+    await world.wait()
+    await commands.add(world.client, "node-1")
+    await world.wait()
+    await world.delete(PODS, "b")
+    await world.wait(5)
+    assert await world.condition("a", "PodResizePending") == {}
+    assert (await world.status("a"))["containerStatuses"][0]["resources"]["requests"] == {"cpu": "15"}
+
+
+async def test_a_pod_that_is_bound_before_its_node_comes_runs(world: World):
+    zoned = {"topology.kubernetes.io/region": "sandbox", "kubernetes.io/hostname": "late"}
+    await world.pod("a", {"nodeName": "late", "nodeSelector": zoned})
+    await world.pod("b", {**asks("40"), "nodeName": "late"})
+    await world.wait()
+    await commands.add(world.client, "late")
+    await world.wait()
+    assert (await world.status("a"))["phase"] == "Running"
+    assert (await world.status("b"))["reason"] == "OutOfcpu"
+
+
+@pytest.mark.cluster(ranged=False)
+async def test_pods_wait_for_the_addresses_of_their_node(world: World):
+    await world.pod("a", {"nodeName": "node-1"})
+    await world.wait()
+    assert (await world.status("a"))["phase"] == "Pending"
+    await world.patch(NODES, "node-1", {"spec": {"podCIDR": "10.244.7.0/24", "podCIDRs": ["10.244.7.0/24"]}})
+    await world.wait()
+    assert (await world.status("a"))["podIP"].startswith("10.244.7.")
+
+
 async def test_pods_without_a_free_address_wait(world: World):
     names = [f"p{number}" for number in range(3)]
     for name in names:
