@@ -90,12 +90,9 @@ def _with_pod_level(spec: Tree, field: str, amounts: Amounts) -> Amounts:
 def _effective(pod: Tree, field: str) -> Tree:
     """The spec with the containers' actual resources where these are larger."""
     status: Tree = pod.get("status") or {}
-    statuses = {
-        each["name"]: each
-        for key in ("containerStatuses", "initContainerStatuses")
-        for each in status.get(key) or ()
-        if each.get("resources") is not None
-    }
+    told = (each for key in ("containerStatuses", "initContainerStatuses") for each in status.get(key) or ())
+    last = {each.get("name", ""): each for each in told}  # the API server accepts two of one name, or of none
+    statuses = {name: each for name, each in last.items() if each.get("resources") is not None}
     spec: Tree = pod["spec"]
     if not statuses:
         return spec
@@ -104,8 +101,9 @@ def _effective(pod: Tree, field: str) -> Tree:
     for key in ("containers", "initContainers"):
         containers: Iterable[Tree] = spec.get(key) or ()
         changed[key] = [
-            _container(each, statuses[each["name"]], field, infeasible)
-            if each["name"] in statuses and (key == "containers" or each.get("restartPolicy") == "Always")
+            _container(each, statuses[name], field, infeasible)
+            if (name := each.get("name", "")) in statuses
+            and (key == "containers" or each.get("restartPolicy") == "Always")
             else each
             for each in containers
         ]

@@ -106,14 +106,21 @@ class Ledger:
                 kinds[kind].marked.update(kinds[kind].totals)
 
     async def settle(self, kinds: Iterable[GroupResource], namespace: str) -> None:
-        """Measure the marked objects of kept kinds, also those that are marked meanwhile. Yields to the loop."""
+        """Measure the marked objects of kept kinds, also those that are marked meanwhile. Yields to the loop.
+
+        An object that cannot be measured stays marked: without a charge, its quota would be written too low.
+        """
         kept = self._places.get(namespace, {})
         found = [kind for kind in kinds if kind in kept]
         measured = 0
         while any(self._marked(kind, kept[kind]) for kind in found):
             for kind in found:
-                while kept[kind].marked:
-                    self._measure(kind, kept[kind].marked.pop(), kept[kind])
+                place = kept[kind]
+                for key in tuple(place.marked):
+                    if key not in place.marked:  # measured by another settle, or deleted
+                        continue
+                    self._measure(kind, key, place)
+                    place.marked.discard(key)
                     measured += 1
                     if measured % AT_ONCE == 0:
                         await asyncio.sleep(0)

@@ -360,3 +360,20 @@ def test_a_pod_is_measured_again_when_its_deletion_is_overdue() -> None:
     machine.time_passes(31)
     finish(machine.ledger.settle([PODS_KIND], "a"))
     assert "pods" not in machine.ledger.used(PODS_KIND, "a", ())
+
+
+def test_a_pod_that_cannot_be_measured_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Ledgers()
+    machine.ledger.keep(PODS_KIND, "a")
+    for name in ("p", "q", "r"):
+        machine.written("a", name, (PODS_KIND, plain_pod(1)))
+    measure = ledger.plan.measure
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            ledger.plan, "measure", lambda kind, obj, *rest: 1 / 0 if obj.name == "q" else measure(kind, obj, *rest)
+        )
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                finish(machine.ledger.settle([PODS_KIND], "a"))
+    finish(machine.ledger.settle([PODS_KIND], "a"))
+    assert machine.ledger.used(PODS_KIND, "a", ())["pods"].value() == 3

@@ -89,6 +89,24 @@ def test_pods(doc: dict[str, Any], expected: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statuses", "cpu"),
+    [
+        pytest.param([{"resources": {"requests": {"cpu": "9"}}}], "1", id="without a name"),
+        pytest.param([{"name": "x", "resources": {"requests": {"cpu": "9"}}}], "1", id="of no container"),
+        pytest.param(
+            [container(requests={"cpu": "9"}), container(requests={"cpu": "2"})], "2", id="the last one counts"
+        ),
+        pytest.param([container(requests={"cpu": "9"}), {"name": "c"}], "1", id="the last one says nothing"),
+    ],
+)
+def test_odd_statuses_of_containers(statuses: list[dict[str, Any]], cpu: str) -> None:
+    """The API server accepts statuses of any names."""
+    doc = pod(containers=[container(requests={"cpu": "1"})])
+    doc["status"]["containerStatuses"] = statuses
+    assert used(PODS, doc)["cpu"] == cpu
+
+
+@pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("pods", True),
