@@ -96,12 +96,12 @@ def _effective(pod: Tree, field: str) -> Tree:
     spec: Tree = pod["spec"]
     if not statuses:
         return spec
-    infeasible = _infeasible(status)
+    refused = is_refused((each.get("type", ""), each.get("reason", "")) for each in status.get("conditions") or ())
     changed: Tree = {}
     for key in ("containers", "initContainers"):
         containers: Iterable[Tree] = spec.get(key) or ()
         changed[key] = [
-            _container(each, statuses[name], field, infeasible)
+            _container(each, statuses[name], field, refused)
             if (name := each.get("name", "")) in statuses
             and (key == "containers" or each.get("restartPolicy") == "Always")
             else each
@@ -110,8 +110,8 @@ def _effective(pod: Tree, field: str) -> Tree:
     return changed
 
 
-def _container(container: Tree, status: Tree, field: str, infeasible: bool) -> Tree:
-    sources = [] if infeasible else [amounts_of((container.get("resources") or {}).get(field))]
+def _container(container: Tree, status: Tree, field: str, refused: bool) -> Tree:
+    sources = [] if refused else [amounts_of((container.get("resources") or {}).get(field))]
     sources.append(amounts_of(status["resources"].get(field)))
     if field == "requests":
         sources.append(amounts_of(status.get("allocatedResources")))
@@ -122,7 +122,6 @@ def _container(container: Tree, status: Tree, field: str, infeasible: bool) -> T
     return {**container, "resources": {field: {name: str(amount) for name, amount in most.items()}}}
 
 
-def _infeasible(status: Tree) -> bool:
-    conditions: Iterable[Tree] = status.get("conditions") or ()
-    pending = next((each for each in conditions if each.get("type") == "PodResizePending"), None)
-    return pending is not None and pending.get("reason") == "Infeasible"
+def is_refused(conditions: Iterable[tuple[str, str]]) -> bool:
+    """Whether the node of a pod refuses its resize for good. ``conditions``: the types and reasons of the pod's."""
+    return next((reason for kind, reason in conditions if kind == "PodResizePending"), "") == "Infeasible"

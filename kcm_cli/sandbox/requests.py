@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.remembered import remembered
+from kcm_cli.planning.pod_resources import is_refused
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -89,7 +90,7 @@ class _Given:
         status = pod.status
         self._pod = status
         self._statuses = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
-        self._refused = any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions)
+        self._refused = is_refused((c.type, c.reason) for c in status.conditions)
 
     def held_by_container(self, container: SimulatedContainer) -> Sequence[Amounts]:
         status = self._statuses.get(container.name)

@@ -14,7 +14,7 @@ from kcm_cli.api.core import PersistentVolumeClaim, Pod, ResourceQuota, Resource
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import ZERO, Quantity, is_quantity, make, parse
-from kcm_cli.planning.pod_resources import Amounts, Tree
+from kcm_cli.planning.pod_resources import Amounts, Tree, is_refused
 from kcm_cli.planning.quota import devices, pod_usage
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.evaluators import EVALUATORS, attribute_classes
@@ -154,7 +154,7 @@ def _readable(doc: Any) -> Any:
 
 def frees(old: Object, new: Object, now: datetime) -> bool:
     """Whether an update may reduce a usage, or move it to another quota: pods that have ended, got a deadline or were
-    resized, Services of another type, claims of another size or class."""
+    resized, or whose resize was refused, Services of another type, claims of another size or class."""
     if isinstance(old, Pod) and isinstance(new, Pod):
         deadlines = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
         if pod_usage.terminating(deadlines[0]) != pod_usage.terminating(deadlines[1]):
@@ -188,11 +188,14 @@ def overdue_from(obj: Object) -> float | None:
 
 
 def _resources(pod: Pod) -> list[object]:
-    """The resources that a pod requests, and those that its node has allocated."""
+    """The resources that a pod requests, those that its node has allocated, and whether it refuses the request."""
     spec, status = pod.spec, pod.status
     asked = [each.resources for each in (*spec.containers, *spec.init_containers)]
-    given = [(each.name, each.resources) for each in (*status.container_statuses, *status.init_container_statuses)]
-    return [spec.resources, *asked, *given]
+    given = [
+        (each.name, each.resources, each.allocated_resources)
+        for each in (*status.container_statuses, *status.init_container_statuses)
+    ]
+    return [is_refused((each.type, each.reason) for each in status.conditions), spec.resources, *asked, *given]
 
 
 def _service_type(service: Service) -> str:

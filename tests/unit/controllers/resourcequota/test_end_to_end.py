@@ -14,7 +14,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.bench import quota_steps
@@ -670,3 +670,23 @@ async def test_the_bench_ends_with_correct_quotas():
     options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
     line = await quota_steps.measure(options, 2, quota_steps.Steps())
     assert line["changes"] == 10
+
+
+@pytest.mark.cluster(alone=True)
+async def test_a_resize_that_the_node_refuses_is_not_charged(world: World, story: Story):
+    async def reports(status: dict[str, Any]) -> None:
+        await world.client.patch(PODS, "default", "p", {"status": status}, content_type=MERGE, subresource="status")
+
+    async with story.running():
+        await story.pod("p", "1")
+        await story.quota({"requests.cpu": "9"})
+        given = {"name": "c", "resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "1"}}
+        await reports({"phase": "Running", "containerStatuses": [given]})
+        await world.wait(5)
+        larger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]}}
+        await world.client.patch(PODS, "default", "p", larger, content_type=STRATEGIC_MERGE, subresource="resize")
+        await world.wait(5)
+        assert await story.used() == {"requests.cpu": "8"}
+        await reports({"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]})
+        await world.wait(3)
+        assert await story.used() == {"requests.cpu": "1"}

@@ -158,8 +158,13 @@ def typed(doc: dict[str, Any], metadata: dict[str, Any] | None = None, **status:
     return PODS.decode(codec.encode(full))
 
 
-def given_to(cpu: str) -> dict[str, Any]:
-    return {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+def given_to(cpu: str, allocated: str = "1") -> dict[str, Any]:
+    resources, allocation = {"requests": {"cpu": cpu}}, {"cpu": allocated}
+    return {"containerStatuses": [{"name": "c", "resources": resources, "allocatedResources": allocation}]}
+
+
+def pending(reason: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}]}
 
 
 DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30}
@@ -175,6 +180,9 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
         pytest.param(typed(pod("1", "Failed")), typed(pod("1", "Failed")), False, id="failed before"),
         pytest.param(typed(pod("1")), typed(pod("2")), True, id="resize requested"),
         pytest.param(typed(pod("1"), **given_to("2")), typed(pod("1"), **given_to("1")), True, id="resize done"),
+        pytest.param(typed(pod("1"), **given_to("1", "2")), typed(pod("1"), **given_to("1")), True, id="allocated less"),
+        pytest.param(typed(pod("9")), typed(pod("9"), **pending("Infeasible")), True, id="its node refuses a resize"),
+        pytest.param(typed(pod("9")), typed(pod("9"), **pending("Deferred")), False, id="its node defers a resize"),
         pytest.param(typed(pod("1")), typed(pod("1", activeDeadlineSeconds=9)), True, id="given a deadline"),
         pytest.param(typed(pod("1")), typed(pod("1"), DELETED), True, id="its deletion is overdue"),
         pytest.param(typed(pod("1")), typed(pod("1"), DELETED | {"deletionGracePeriodSeconds": 90}), False,
