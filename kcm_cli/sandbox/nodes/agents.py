@@ -133,6 +133,8 @@ class Agents:
         """The nodes that were created here and whose kubelets have not reported yet."""
         self._reported = asyncio.Event()
         self._queue = means.queue("nodes")
+        self._leases = means.queue("node leases")
+        """Of its own: where the API server answers late, thousands of status reports would let Leases expire."""
         self._record = means.record("kubelet", "Node")
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
@@ -170,7 +172,9 @@ class Agents:
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""
-        await work_on(self._queue, WORKERS, self._sync, self._record)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work_on(self._leases, WORKERS, self._beat, self._record))
+            group.create_task(work_on(self._queue, WORKERS, self._sync, self._record))
 
     # -- informer events
 
@@ -189,7 +193,7 @@ class Agents:
             agent.cordoned = node.spec.unschedulable
             self._agents[node.name] = agent
             self._numbers.add(number)
-            self._queue.add(node.name)
+            self._leases.add(node.name)
         network = shape.network_of(node.spec.pod_cidrs, agent.number)
         if node.spec.pod_cidrs and network != agent.network:
             agent.use(network)
@@ -203,12 +207,12 @@ class Agents:
         if failed != agent.failed or pressures != agent.pressures:
             agent.failed, agent.pressures = failed, pressures
             agent.reported_at = float("-inf")
-            self._queue.add(node.name)
+            self._leases.add(node.name)
             self._notify(node.name)
         elif not failed and (
             _is_not_ready(node) or _resized(agent, node) or any(map(_keeps_pods_away, node.spec.taints))
         ):
-            self._queue.add(node.name)
+            (self._queue if agent.leased else self._leases).add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
         self.has_reported(node.name)
@@ -223,7 +227,8 @@ class Agents:
 
     # -- heartbeats
 
-    async def _sync(self, name: str) -> None:
+    async def _beat(self, name: str) -> None:
+        """Renew a node's Lease, and see whether there is more to do."""
         agent, node = self._agents.get(name), self._nodes.store.get(name)
         if agent is None or node is None or agent.failed:
             return
@@ -231,10 +236,18 @@ class Agents:
         if not agent.started:
             agent.started = True
             self._emit(agent, "Starting", "Starting kubelet.")
-        self._queue.add_after(name, self._pause_s())
+        self._leases.add_after(name, self._pause_s())
         await self._renew(agent, node)
-        now = self._clock.monotonic()
-        due = now - agent.reported_at >= STATUS_REPORT_S * self._stretch() or agent.images.changed
+        if node is not agent.settled or self._is_due(agent):
+            self._queue.add(name)
+
+    async def _sync(self, name: str) -> None:
+        """Register a node and report its status, where that is due."""
+        agent, node = self._agents.get(name), self._nodes.store.get(name)
+        if agent is None or node is None or agent.failed:
+            return
+        act_for(name)
+        now, due = self._clock.monotonic(), self._is_due(agent)
         if node is agent.settled and not due:
             return
         registered = await self._register(agent, node)
@@ -244,6 +257,11 @@ class Agents:
             self.has_reported(name)
         elif registered:
             agent.settled = node
+
+    def _is_due(self, agent: Agent) -> bool:
+        """Whether it is time for a report of the node's status."""
+        late = self._clock.monotonic() - agent.reported_at >= STATUS_REPORT_S * self._stretch()
+        return late or agent.images.changed
 
     def _stretch(self) -> float:
         """The factor by which status reports and heartbeats are rarer than a real kubelet's. It grows with the number
@@ -343,7 +361,7 @@ class Agents:
             lease = shape.lease_doc(agent.name, node.uid, time)
             await self._client.create(NODE_LEASES, LEASE_NAMESPACE, lease)
         except AlreadyExists:
-            self._queue.add(agent.name)
+            self._leases.add(agent.name)
         agent.leased = True
 
 

@@ -7,11 +7,14 @@ from itertools import chain
 import pytest
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import commands
+from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.views import NODE_LEASES, SimulatedNode
 from tests.kit.world import EPOCH, NODES, PODS, World, resource
 
 pytestmark = pytest.mark.cluster(nodes=1)
@@ -1300,6 +1303,24 @@ async def test_more_than_a_few_nodes_renew_without_requests(world: World, monkey
     world.cluster.nodes._agents._renewals = Renewing()
     await world.wait(25)
     assert set(renewed) == (set() if requests else {"node-1", "node-2", "node-3"})
+
+
+@pytest.mark.cluster(heartbeat_s=10, nodes=12)
+async def test_late_answers_to_status_reports_do_not_let_leases_expire(world: World, monkeypatch):
+    agents = world.cluster.nodes._agents
+    report = agents._report
+
+    async def late(agent: Agent, node: SimulatedNode) -> None:
+        await world.wait(30)
+        await report(agent, node)
+
+    monkeypatch.setattr(agents, "_report", late)
+    for agent in agents._agents.values():
+        agent.reported_at = float("-inf")
+    await world.wait(60)
+    leases = await world.items(NODE_LEASES, LEASE_NAMESPACE)
+    oldest = min(datetime.fromisoformat(lease["spec"]["renewTime"]) for lease in leases)
+    assert len(leases) == 12 and (world.clock.now() - oldest).total_seconds() < 12
 
 
 @pytest.mark.cluster(nodes=0)
