@@ -90,7 +90,8 @@ class EndpointSliceController:
             self._metrics.forget_type(key, address_type)
         for address_type in types:
             memo = memos.setdefault(address_type, new_memo())
-            ratios, hinted = self.zones.ratios, self.zones.hinted(key)
+            ratios = self.zones.ratios if topology.wants_hints(service.annotations) else None
+            hinted = self.zones.hinted(key)
             problems += await self._reconcile_type(
                 key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)
             )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from kcm_cli.api.core import Node
 from kcm_cli.api.well_known import ZONE
 from kcm_cli.component.logs import V2
-from kcm_cli.controllers.endpointslice.plan.topology import Ratios, overloaded, zone_ratios
+from kcm_cli.controllers.endpointslice.plan.topology import Ratios, filed_cpus, overloaded, zone_ratios
 from kcm_cli.engine.controller import Keys
 from kcm_cli.planning.nodes import is_ready
 from kcm_cli.runtime.store import Store
@@ -20,6 +20,8 @@ from kcm_cli.runtime.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 _KEY = "nodes"
+_CPUS = "cpus and zone"
+"""The index of nodes."""
 
 
 class Zones:
@@ -32,6 +34,7 @@ class Zones:
         self._ratios: Ratios | None = None
         self._looked = False
         self._nodes = nodes
+        nodes.add_index(_CPUS, filed_cpus)
         self._services = services
         self._counts: dict[str, dict[str, Mapping[str, int]]] = {}
         self._hinted: set[str] = set()
@@ -40,7 +43,8 @@ class Zones:
     def ratios(self) -> Ratios | None:
         """The zones' shares of the CPUs. Computed on first use, so that hints are not removed for lack of them."""
         if not self._looked:
-            self._ratios = zone_ratios(self._nodes)
+            filed = self._nodes.index_values(_CPUS)
+            self._ratios = zone_ratios({value: self._nodes.count(_CPUS, value) for value in filed})
             self._looked = True
         return self._ratios
 

@@ -36,9 +36,10 @@ class Member(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """A Service, the pods that it selects, their nodes as far as known, and its slices.
 
-    ratios: each zone's share of the CPUs; None if that is unknown or there are fewer than two zones. hinted: whether
-    the last sync set topology hints. prefer_same: whether the gate for PreferSameZone and PreferSameNode is on.
-    trigger_time: RFC 3339, or empty. memo: results for the pods from the last sync, for one address type.
+    ratios: each zone's share of the CPUs; None if that is unknown, there are fewer than two zones, or the Service wants
+    no topology hints. hinted: whether the last sync set topology hints. prefer_same: whether the gate for
+    PreferSameZone and PreferSameNode is on. trigger_time: RFC 3339, or empty. memo: results for the pods from the last
+    sync, for one address type.
     """
 
     service: Service

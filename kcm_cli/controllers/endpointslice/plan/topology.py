@@ -53,21 +53,27 @@ def wants_hints(annotations: Mapping[str, str]) -> bool:
     return value in ("Auto", "auto")
 
 
-def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
+def filed_cpus(node: Node) -> tuple[str, ...]:
+    """Index: CPUs and zone of a ready worker node, as ``cpus/zone``; either may be empty. All others have no part."""
+    if any(label in node.labels for label in _EXCLUDED) or not is_ready(node):
+        return ()
+    return (f"{(node.status.allocatable or {}).get('cpu', '')}/{node.labels.get(ZONE, '')}",)
+
+
+def zone_ratios(nodes: Mapping[str, int]) -> Ratios | None:
     """Each zone's share of the CPUs of all ready worker nodes. None if the zone or CPUs of a node are unknown, or if
-    there are fewer than two zones."""
-    total = make(0)
+    there are fewer than two zones.
+
+    nodes: their number by ``filed_cpus``: few values, of thousands of nodes.
+    """
     by_zone: dict[str, Quantity] = {}
-    for node in nodes:
-        if any(label in node.labels for label in _EXCLUDED) or not is_ready(node):
-            continue
-        zone = node.labels.get(ZONE, "")
-        text = (node.status.allocatable or {}).get("cpu", "0")
+    for filed, count in nodes.items():
+        text, _, zone = filed.partition("/")
         cpus = parse(text) if is_quantity(text) else None
         if not zone or not cpus:
             return None
-        total += cpus
-        by_zone[zone] = by_zone.get(zone, make(0)) + cpus
+        by_zone[zone] = by_zone.get(zone, make(0)) + cpus * count
+    total = sum(by_zone.values(), make(0))
     if not total or len(by_zone) < 2:
         return None
     return {zone: cpus.milli_value() / total.milli_value() for zone, cpus in by_zone.items()}

@@ -6,14 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.controllers.endpointslice.plan.topology import (
     Allocation,
     exchanges,
+    filed_cpus,
     overloaded,
     wants_hints,
     zone_ratios,
 )
+from kcm_cli.controllers.endpointslice.zones import Zones
+from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.workqueue import WorkQueue
 from tests.unit.controllers.endpointslice.making import NODES, settled, snapshot, verbs, writes
 from tests.unit.planning.endpoints.making import node, pod, service
 
@@ -177,10 +182,36 @@ class TestTopology:
         assert set(hints(settled(shot)).values()) == {("z1",), ("z2",)}
 
 
+def shares(nodes):
+    """The zones' shares of the CPUs of these nodes."""
+    return zone_ratios(Counter(value for each in nodes for value in filed_cpus(each)))
+
+
+one_node = st.builds(
+    lambda name, zone, cpu, ready: node(name, zone, cpu, ready=ready),
+    st.sampled_from("abcd"),
+    st.sampled_from(("z1", "z2", "z3", "")),
+    st.sampled_from(("1", "500m", "3", "lots", "")),
+    st.booleans(),
+)
+
+
 class TestShares:
+    @given(st.lists(st.tuples(one_node, st.booleans())))
+    async def test_the_index_follows_nodes_that_change_and_go(self, changes):
+        store = Store()
+        zones = Zones(store, WorkQueue("services", LoopClock()))
+        for each, stays in changes:
+            if stays:
+                store.put(each)
+            else:
+                store.pop(each.key)
+            await zones.sync("nodes")
+            assert zones.ratios == shares(store)
+
     def test_shares_of_cpus(self):
         nodes = [node("a", "z1", "3"), node("b", "z2", "500m"), node("c", "z2", "500m")]
-        assert zone_ratios(nodes) == {"z1": 0.75, "z2": 0.25}
+        assert shares(nodes) == {"z1": 0.75, "z2": 0.25}
 
     @pytest.mark.parametrize(
         "extra",
@@ -189,11 +220,11 @@ class TestShares:
     )
     def test_unready_nodes_do_not_count_but_unknown_zones_do(self, extra):
         nodes = [node("a", "z1"), node("b", "z2"), extra]
-        assert zone_ratios(nodes) == (None if not extra.labels else {"z1": 0.5, "z2": 0.5})
+        assert shares(nodes) == (None if not extra.labels else {"z1": 0.5, "z2": 0.5})
 
     def test_control_planes_do_not_count(self):
         control = node("x", "", **{"node-role.kubernetes.io/control-plane": ""})
-        assert zone_ratios([node("a", "z1"), node("b", "z2"), control]) == {"z1": 0.5, "z2": 0.5}
+        assert shares([node("a", "z1"), node("b", "z2"), control]) == {"z1": 0.5, "z2": 0.5}
 
     @pytest.mark.parametrize(
         "nodes",
@@ -206,7 +237,7 @@ class TestShares:
         ids=["no nodes", "one zone", "no CPUs", "CPUs that cannot be read"],
     )
     def test_unknown(self, nodes):
-        assert zone_ratios(nodes) is None
+        assert shares(nodes) is None
 
     @pytest.mark.parametrize(
         ("counts", "ratios", "wanted"),
