@@ -61,16 +61,27 @@ class Reconciler:
         self._operations = Operations(context.clock)
 
     async def sync(self, name: str) -> float | None:
-        waits = []
+        """Detach a volume from the nodes that do not need it, and attach it to those that do. A node whose status
+        cannot be written holds up no other one; its error is raised at the end."""
+        waits: list[float | None] = []
+        failed: RequestError | None = None
         for node in self._actual.nodes_of(name):
             if self._desired.get(name, node) is None:
-                waits.append(await self._detach(name, node))
+                try:
+                    waits.append(await self._detach(name, node))
+                except RequestError as error:
+                    failed = failed or error
         for node in self._desired.nodes_of(name):
             wanted = self._desired.get(name, node)
             if wanted is not None:
                 waits.append(self._attach(wanted))
         self._count(name)
-        return min((wait for wait in waits if wait is not None), default=None)
+        again_s = min((wait for wait in waits if wait is not None), default=None)
+        if failed is None:
+            return again_s
+        if again_s is not None:  # sooner than the backoff of the failed node
+            self._world.volumes.add_after(name, again_s)
+        raise failed
 
     # -- detaching
 

@@ -251,6 +251,28 @@ async def test_a_shared_volume_is_attached_to_several_nodes(world: World):
         )
 
 
+async def test_a_node_whose_status_cannot_be_written_holds_up_no_other_one(world: World):
+    """As one whose status a webhook refuses."""
+    await bound(world, "a", ["ReadWriteMany"])
+
+    def refuses(request: Request) -> bool:
+        gone = request.method == "PATCH" and request.path.endswith("/nodes/node-1/status")
+        return gone and json.loads(request.body)["status"]["volumesAttached"] is None
+
+    async with running(world, transport=Refusing(world.server.transport(), refuses)):
+        for number in (1, 2):
+            await start(world, f"p{number}", using("a", f"node-{number}"))
+        await world.wait(3)
+        for number in (1, 2):
+            await world.delete(PODS, f"p{number}")
+        await start(world, "p3", using("a", "node-3"))
+        await world.wait(10)
+        assert await reported(world, "node-1") == [unique("a")]
+        assert await reported(world, "node-2") == []
+        assert await reported(world, "node-3") == [unique("a")]
+        assert await world.is_deleted(attachment("a", "node-2"), ATTACHMENTS)
+
+
 # -- nodes in trouble
 
 
