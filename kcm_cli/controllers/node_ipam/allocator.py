@@ -107,7 +107,7 @@ class RangeAllocator:
                 holders.add(cidr, node.uid)
         return reserved
 
-    def release(self, node: Node) -> None:
+    def release(self, node: Node | NodeRanges) -> None:
         """Release the CIDRs of a deleted node. Raises CIDRError for one outside the cluster CIDRs."""
         for index, cidr in enumerate(self._reserved.pop(node.uid, ())):
             self._release(index, cidr, node.uid)

@@ -17,7 +17,7 @@ from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.engine.worker import Failures
+from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.engine.writes import Retries, retry_on
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.machinery.kref import kobj
@@ -67,6 +67,24 @@ class NodeIPAMController:
                 log.error("Invalid podCIDR of a node skipped", extra={"fields": {"node": node.name, "err": str(error)}})
             except CIDRError as error:
                 raise StartError(f"node-ipam-controller: {error}") from error
+        await until_synced((self._nodes,))
+        for node in found.items:
+            await self._release_if_gone(node)
+
+    async def _release_if_gone(self, listed: NodeRanges) -> None:
+        """Release the podCIDRs of a node that was deleted after it was listed and before the cache had it, or before
+        they were marked: no later event says so."""
+        known = self._nodes.store.get(listed.name)
+        if not listed.spec.pod_cidrs or (known is not None and known.uid == listed.uid):
+            return
+        try:
+            live = await self._client.find(NODE_RANGES, "", listed.name)
+        except RequestError as error:
+            fields = {"node": listed.name, "err": str(error)}
+            log.error("A node that may have been deleted keeps its podCIDRs", extra={"fields": fields})
+            return
+        if live is None or live.uid != listed.uid:
+            self._release(listed)
 
     async def _all_nodes(self) -> Listed[NodeRanges]:
         """All nodes from the API server, since a cache may lack what the previous leader has just allocated."""
@@ -123,11 +141,14 @@ class NodeIPAMController:
 
     def deleted(self, node: Node) -> Keys:
         """Release the node's CIDRs; no key is queued."""
+        self._release(node)
+        return ()
+
+    def _release(self, node: Node | NodeRanges) -> None:
         try:
             self._allocator.release(node)
         except CIDRError as error:
             log.error("Error while processing CIDR Release", extra={"fields": {"node": node.name, "err": str(error)}})
-        return ()
 
 
 CONTROLLER = Controller(

@@ -11,7 +11,7 @@ from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import NODES, World, resource
@@ -90,6 +90,33 @@ async def test_the_range_of_a_deleted_node_is_reused(world: World):
         await world.delete(NODES, gone)
         await world.wait(60)
         assert (await given(world))[left] == had[gone]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "made again"])
+async def test_the_range_of_a_node_that_is_deleted_during_the_start_is_reused(world: World, again):
+    """The list has it, and the cache never had: no event says that it is gone."""
+    await add(world, "stays", "10.0.0.0/24")
+    await add(world, "gone", "10.0.1.0/24")
+    inner, listed = world.server.transport(), []
+
+    class Gone(Around):
+        async def send(self, request: Request) -> Response:
+            answer = await super().send(request)
+            if not listed and request.method == "GET" and request.path == "/api/v1/nodes":
+                listed.append(request)
+                await world.delete(NODES, "gone")
+                if again:
+                    await add(world, "gone")
+                await world.wait(1)
+            return answer
+
+    async with running(world, "10.0.0.0/23", transport=Gone(inner)):
+        await world.wait(5)
+        if not again:
+            await add(world, "new")
+        await world.wait(5)
+        found = await given(world)
+    assert found == {"stays": ["10.0.0.0/24"], "gone" if again else "new": ["10.0.1.0/24"]}
 
 
 @pytest.mark.parametrize(
