@@ -87,16 +87,27 @@ class World:
         return is_attached_by(self._drivers.store.get(volume.driver) if volume.driver else None)
 
     def may_be_needed(self, name: str, node: str) -> bool:
-        """Whether a pod of which no version could be decoded may need a volume on a node. That is assumed unless the
-        volume is bound to a claim in another namespace."""
+        """Whether a pod may need a volume on a node though none is known to: the pod, its claim, or the volume of that
+        claim could never be decoded. That is assumed unless the volume is bound to another claim."""
         namespaces = {pod.metadata.namespace for pod in self._pods.store.unseen()}
-        if not namespaces:
+        if not (namespaces or self._claims.store.unseen() or self._volumes.store.unseen()):
             return False
-        volume = self._volumes.store.get(self._persistent_volume(name, node))
-        if volume is None:
+        own = self._persistent_volume(name, node)
+        volume = self._volumes.store.get(own)
+        ref = volume.spec.claim_ref if volume is not None else None
+        if namespaces and (volume is None or (ref is not None and ref.namespace in namespaces)):
             return True
-        ref = volume.spec.claim_ref
-        return ref is not None and ref.namespace in namespaces
+        pods = (pod for pod in self._pods.store.by_index(NODE, node) if not is_stopped(pod))
+        return any(self._may_be_of(key, own, volume) for pod in pods for key in claims_of(pod))
+
+    def _may_be_of(self, claim: str, name: str, volume: PersistentVolume | None) -> bool:
+        """Whether a volume may be that of a claim (a key), where one of both could never be decoded. ``name``: of the
+        PersistentVolume, empty if that is not known; ``volume``: None if that is not known, or could not be decoded."""
+        if self._claims.store.is_unseen(claim):
+            return volume is None or claim in self.claim_of(volume)
+        known = self._claims.store.get(claim)
+        named = known.spec.volume_name if known is not None else ""
+        return self._volumes.store.is_unseen(named) and name in ("", named)
 
     def _persistent_volume(self, name: str, node: str) -> str:
         """The name of an attached volume's PersistentVolume, from its pods or its VolumeAttachment."""

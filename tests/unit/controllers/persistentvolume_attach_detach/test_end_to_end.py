@@ -24,6 +24,7 @@ from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
     CLAIMS,
     DRIVERS,
+    VOLUMES,
     attachment,
     bound,
     in_use,
@@ -415,6 +416,38 @@ async def test_volumes_stay_attached_while_a_pod_cannot_be_decoded(world: World)
         store.delete(PODS.gvr, "default", "p")
         await world.wait(100)
         assert await reported(world) == []
+        assert await world.is_deleted(attachment("a"), ATTACHMENTS)
+
+
+@pytest.mark.parametrize("kind", [CLAIMS, VOLUMES], ids=["claim", "volume"])
+async def test_volumes_stay_attached_while_a_claim_or_volume_cannot_be_decoded(world: World, kind):
+    """After a restart it is unknown which pod needs them; those that no pod of the node may need are detached."""
+    for name in ("a", "b", "c"):
+        await bound(world, name)
+    async with running(world):
+        await start(world, "p", using("a"))
+        await start(world, "q", using("b"))
+        await start(world, "r", using("c", "node-2"))
+        await world.wait(5)
+    store, namespace = world.server.store, "default" if kind is CLAIMS else ""
+    for name in ("a", "c"):
+        known = name if kind is CLAIMS else f"v-{name}"
+        docs = [one.copy() for one in store.list(kind.gvr, namespace)]
+        (doc,) = (one for one in docs if one["metadata"]["name"] == known)
+        store.update(kind.gvr, namespace, known, {**doc, "spec": "none"})
+    for pod in ("q", "r"):
+        await world.client.delete(PODS, "default", pod, grace_s=0)
+    await world.wait(5)
+    for node in ("node-1", "node-2"):
+        await world.client.patch(NODES, "", node, {"status": {"volumesInUse": None}}, subresource="status")
+    async with running(world):
+        await world.wait(400)
+        assert await reported(world) == [unique("a")]
+        assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
+        assert await world.is_deleted(attachment("b"), ATTACHMENTS)
+        assert await world.is_deleted(attachment("c", "node-2"), ATTACHMENTS)
+        await world.client.delete(PODS, "default", "p", grace_s=0)
+        await world.wait(100)
         assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
 
