@@ -157,6 +157,8 @@ class History:
         self._last: Bounded[str, Seen] = _bounded()
         self._told: Bounded[str, int] = _bounded()
         self._mentioned: Bounded[str, Ref] = _bounded()
+        self._ended: Bounded[tuple[str, str], float] = _bounded()
+        """When the last object of a name was gone."""
 
     def add(self, step: Step) -> None:
         """Keep a step."""
@@ -176,9 +178,9 @@ class History:
             return
         self._last[meta.uid] = obj
         self.relations.take(about, obj)
-        before = old or _NOTHING
+        before, ended, is_new = old or _NOTHING, self._ended.get(about.place), old is None and write is None
         found = [
-            *(_born(about, obj, at, listed=listed) if old is None and write is None else ()),
+            *(_born(about, obj, at, ended, listed=listed) if is_new else ()),
             *_changed(about, before, obj, at, first=old is None),
             *(_marked(about, obj, at, listed=listed) if meta.deletion_timestamp and not _deleting(before) else ()),
         ]
@@ -194,6 +196,7 @@ class History:
             for step in _disrupted(about, obj, at):
                 self.add(step)
         self.add(Step(at, DELETED, about))
+        self._ended[about.place] = at
 
     def event(self, told: Told, at: float) -> None:
         """An Event, or a newer version of one."""
@@ -226,9 +229,13 @@ class History:
                 self.relations.said[step.about.place] = step.behind
 
     def absent(self, kinds: Container[str], at: float) -> None:
-        """All objects of these kinds were listed: what Events are about and was not listed does not exist."""
+        """All objects of these kinds were listed: what Events are about and was not listed does not exist. Where
+        another object of the name is there, that one's creation tells it; a static pod's Events have another uid than
+        the pod that shows it."""
+        named = (self.relations.named.get(uid) for uid in self._last)
+        there = {ref.place for ref in named if ref is not None}
         for about in tuple(self._mentioned.values()):
-            if about.kind in kinds and about.uid not in self._last:
+            if about.kind in kinds and about.uid not in self._last and about.place not in there:
                 self.add(Step(at, DELETED, about, detail="it is not there any more", vague=True))
 
     def forget_event(self, told: Told) -> None:
@@ -341,9 +348,11 @@ def _writers(obj: Seen) -> list[tuple[float, Manager]]:
     return sorted(((at, one) for at, one in found if at is not None), key=lambda pair: pair[0])
 
 
-def _born(about: Ref, obj: Seen, at: float, *, listed: bool) -> Iterator[Step]:
+def _born(about: Ref, obj: Seen, at: float, ended: float | None, *, listed: bool) -> Iterator[Step]:
+    """ended: when another object of the name was gone. The full second of the creation may be before that, and the
+    creation is not."""
     created = seconds_of(obj.metadata.creation_timestamp)
-    moment = created if created is not None else at
+    moment = at if created is None or (ended is not None and created <= ended) else created
     writers = _writers(obj)
     scaler = _scaler(obj)
     owner = controller_of(obj)

@@ -224,3 +224,35 @@ def test_the_owner_of_another_api_is_not_the_controllers() -> None:
     assert line.startswith("Nothing is recorded about Job n/train")
     for word in ("jobs.batch.volcano.sh", "Job.batch.volcano.sh"):
         assert [one.what for one in linked.about(Target(word, "n", "train")).nodes] == list(history.steps)[1:]
+
+
+def stateful(uid: str, second: int, **more: Any) -> Seen:
+    meta = {"name": "db-0", "namespace": "n", "uid": uid, "creationTimestamp": f"1970-01-01T00:00:{second:02}Z"}
+    return codec.convert({"metadata": meta | more}, Seen)
+
+
+@pytest.mark.parametrize("uid", ["p1", "3f8a5c0b9d"], ids=["the pod before", "a static pod's own uid"])
+def test_an_object_that_is_there_is_not_deleted(uid: str) -> None:
+    """Events of an hour ago are about the pod that had its name, and those of a static pod about its configuration."""
+    history = History()
+    history.version("Pod", stateful("p2", 30), 90.0, listed=True)
+    involved = {"kind": "Pod", "namespace": "n", "name": "db-0", "uid": uid}
+    event: dict[str, Any] = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": involved}
+    event |= {"reason": "Killing", "message": "Stopping container c", "lastTimestamp": "1970-01-01T00:00:20Z"}
+    history.event(codec.convert(event, Told), 90.0)
+    history.absent({"Pod"}, 90.0)
+    (line, *_) = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))
+    assert "was deleted" not in line, line
+
+
+def test_a_pod_that_was_made_again_in_the_second_of_its_end_is_not_deleted() -> None:
+    """Its creation has the full second, which was before the end of the one before it."""
+    history = History()
+    history.version("Pod", stateful("p1", 1), 2.0, listed=True)
+    history.gone("Pod", stateful("p1", 1), 30.4)
+    history.version("Pod", stateful("p2", 30), 30.5)
+    line = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))[0]
+    assert "was deleted" not in line, line
+    history.gone("Pod", stateful("p2", 30), 30.9)
+    line = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))[0]
+    assert line.startswith("00:00:30.900 Pod n/db-0 was deleted"), line
