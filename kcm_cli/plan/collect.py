@@ -226,7 +226,7 @@ class _Reader:
                 raise
             items = await self._at_cut(kind, gvr, self._namespace)
             text = f"only those of namespace {self._namespace}: {_why(error)}"
-            self.found.gaps.append(Gap(kind.key, text, partial=True))
+            self.found.gaps.append(Gap(kind.key, text, partial=True, namespace=self._namespace))
             return items
 
     async def _at_cut(self, kind: ListedKind, gvr: GVR, namespace: str) -> tuple[Item, ...]:

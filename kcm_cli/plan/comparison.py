@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
@@ -191,7 +192,8 @@ def _begun(answer: Answer, now: Present) -> datetime | None:
     times += [time_of(now.meta(about).creation_timestamp) for about in made]
     if times:
         return min(times)
-    gone = any(one.action == "deleted" and one.about not in now.items for one in answer.differences)
+    deleted = (one.about for one in answer.differences if one.action == "deleted")
+    gone = any(about not in now.items and not now.unread(about) for about in deleted)
     return time_of(answer.begins_at) if gone and answer.begins_at else None
 
 
@@ -199,14 +201,15 @@ def _begun(answer: Answer, now: Present) -> datetime | None:
 
 
 def _unexpected(answer: Answer, now: Present) -> Iterator[Unexpected]:
-    """Of the namespaces of the plan, and of what has no namespace. The work of CronJobs is none: it goes on with and
-    without the plan. What controllers change in objects that have an owner follows from the owner."""
+    """Of the namespaces of the plan, and of what has no namespace; volumes are of that of their claim. The work of
+    CronJobs is none: it goes on with and without the plan. What controllers change in objects that have an owner
+    follows from the owner."""
     planned = {one.about for one in answer.differences}
     groups = {(one.about.kind, one.about.namespace, one.owner) for one in answer.differences if one.action == "created"}
     spaces = {one.about.namespace for one in answer.differences} | {""}
     made: dict[tuple[str, str, str], list[Object]] = {}
     for about in sorted(now.items):
-        if about in planned or about.kind in QUIET or about.namespace not in spaces or _is_regular(about, now):
+        if about in planned or about.kind in QUIET or now.space(about) not in spaces or _is_regular(about, now):
             continue
         meta, owner = now.meta(about), now.owner(about)
         group = about.kind, about.namespace, owner
@@ -225,7 +228,10 @@ def _unexpected(answer: Answer, now: Present) -> Iterator[Unexpected]:
 
 
 def _is_regular(about: Object, now: Present) -> bool:
-    """Whether it is of a CronJob that was there before: a Job, or a pod of one."""
+    """Whether it is of a CronJob that was there before, a Job or a pod of one, or the ConfigMap that each namespace
+    has."""
+    if about.kind == CONFIG_MAPS.kind:
+        return about.name == ROOT_CA
     if about.kind == "Pod":
         kind, _, name = now.owner(about).partition("/")
         about = Object(kind, about.namespace, name)
@@ -245,4 +251,5 @@ def _notes(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
     unread = sorted({one.about.kind for one in answer.differences} - kinds)
     if unread:
         yield f"not read: {', '.join(unread)}"
+    yield from (f"{gap.resource}: {gap.reason}" for gap in snapshot.gaps if gap.partial)
     yield "writes that left nothing behind, and pods that came and went, are not seen; kcm trace shows them"

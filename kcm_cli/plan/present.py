@@ -34,14 +34,27 @@ class _Head(View, frozen=True, gc=False):
     metadata: Meta = Meta()
 
 
+class _Claim(View, frozen=True, gc=False):
+    namespace: str = ""
+
+
+class _VolumeSpec(View, frozen=True, gc=False):
+    claim_ref: _Claim | None = None
+
+
+class _Volume(View, frozen=True, gc=False):
+    spec: _VolumeSpec = _VolumeSpec()
+
+
 class Present:
     """The cluster as it is. since, version: when the plan's snapshot was taken. Times of objects are whole seconds: of
-    what happened in that second, versions tell."""
+    what happened in that second, versions tell. spaces: the namespaces whose objects were read; None for all."""
 
     def __init__(self, snapshot: Snapshot, since: datetime, version: str) -> None:
         self.snapshot = snapshot
         self._since, self._version = since, parse_int64(version)
         self.kinds = {one.kind for one in snapshot.collections.values()}
+        self.spaces = frozenset(gap.namespace for gap in snapshot.gaps if gap.partial) or None
         self.items: dict[Object, Item] = {}
         self._heads: dict[Object, Meta] = {}
         self._placed: dict[tuple[str, str], list[Object]] = {}
@@ -51,6 +64,23 @@ class Present:
                 about = Object(collection.kind, item.namespace, item.name)
                 self.items[about] = item
                 self._placed.setdefault((about.kind, about.namespace), []).append(about)
+
+    def unread(self, about: Object) -> str:
+        """Why it is not known whether an object is there; "" if that is known."""
+        if about in self.items:
+            return ""
+        if about.kind not in self.kinds:
+            return "objects of this kind were not read"
+        space = about.name if about.kind == "Namespace" else about.namespace
+        return "other namespaces were not read" if self.spaces is not None and space not in {*self.spaces, ""} else ""
+
+    def space(self, about: Object) -> str:
+        """The namespace that an object serves: of a volume that of its claim."""
+        if about.kind != "PersistentVolume":
+            return about.namespace
+        volume = codec.decode_or_none(self.items[about].data, _Volume)
+        claim = volume.spec.claim_ref if volume is not None else None
+        return claim.namespace if claim is not None else ""
 
     def meta(self, about: Object) -> Meta:
         """Its metadata; empty if they cannot be read."""

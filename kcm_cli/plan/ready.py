@@ -12,6 +12,9 @@ from kcm_cli.plan.observe import OWNED, PODS, SLICES, Seen, endpoints_of, ready_
 from kcm_cli.plan.present import Present
 from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED
 
+_COUNTED = {"Deployment": ("Pod", "ReplicaSet"), "Service": ("EndpointSlice", "Service")}
+"""The kinds by which the ready ones are counted; of other workloads their pods alone."""
+
 
 class Ready(Part, frozen=True):
     """Ready pods of a workload, or endpoints of a Service. planned: for this moment; lowest, final: of the whole plan;
@@ -27,10 +30,13 @@ class Ready(Part, frozen=True):
 
 
 def available(planned: Iterable[Availability], now: Present, elapsed_s: float, *, over: bool) -> Iterator[Ready]:
-    """What is ready of what was planned to change. elapsed_s: since the first change; over: whether that is more than
-    was planned."""
+    """What is ready of what was planned to change, as far as it was read. elapsed_s: since the first change; over:
+    whether that is more than was planned."""
     ready = _ready_now(now)
     for one in planned:
+        counted = (Object(kind, one.about.namespace, "") for kind in _COUNTED.get(one.about.kind, ("Pod",)))
+        if any(map(now.unread, counted)):
+            continue
         found = ready[one.about]
         at = bisect_right(one.ready, elapsed_s, key=lambda step: step[0]) - 1
         final = one.ready[-1][1] if one.ready else 0

@@ -42,11 +42,13 @@ class Collection(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A kind that is missing in the snapshot, or in part. ``resource``: such as ``deployments.apps``."""
+    """A kind that is missing in the snapshot, or in part. ``resource``: such as ``deployments.apps``. ``namespace``: if
+    it is missing in part, the one whose objects were read."""
 
     resource: str
     reason: str
     partial: bool = False
+    namespace: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -57,8 +57,8 @@ _Result = tuple[str, str, tuple[Checked, ...]]
 
 
 def _outcome(one: Difference, now: Present, *, over: bool) -> _Result:
-    if one.about.kind not in now.kinds:
-        return UNKNOWN, "objects of this kind were not read", ()
+    if why := now.unread(one.about):
+        return UNKNOWN, why, ()
     there = one.about in now.items
     match one.action:
         case "created" if _in_group(one, now):

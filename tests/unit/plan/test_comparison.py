@@ -17,7 +17,7 @@ from kcm_cli.plan import Answer, PlanError, Snapshot
 from kcm_cli.plan.answer import Availability, Difference, Field, Object, Source, Totals
 from kcm_cli.plan.compare import is_same_value, short
 from kcm_cli.plan.comparison import MOST_BYTES, Comparison, compare, needed, read_plan
-from kcm_cli.plan.snapshot import Collection, Item
+from kcm_cli.plan.snapshot import Collection, Gap, Item
 from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, _at
 from tests.kit.simulation import NAMESPACE
 from tests.unit.plan.clusters import lived, planned
@@ -28,6 +28,7 @@ GVRS = {"Deployment": "apps/v1/deployments", "ReplicaSet": "apps/v1/replicasets"
 GVRS |= {"VolumeAttachment": "storage.k8s.io/v1/volumeattachments"}
 GVRS |= {"StatefulSet": "apps/v1/statefulsets"}
 GVRS |= {"CronJob": "batch/v1/cronjobs", "IPAddress": "networking.k8s.io/v1/ipaddresses"}
+GVRS |= {"ConfigMap": "v1/configmaps", "PersistentVolume": "v1/persistentvolumes"}
 GVRS |= {"Namespace": "v1/namespaces", "EndpointSlice": "discovery.k8s.io/v1/endpointslices", "Job": "batch/v1/jobs"}
 
 
@@ -246,6 +247,55 @@ def test_what_nobody_planned(doc: dict[str, Any], expected: tuple[str, str, str,
         [expected] if expected else []
     )
     assert found.as_planned is (expected is None)
+
+
+def volume(name: str, namespace: str) -> dict[str, Any]:
+    claim = {"claimRef": {"namespace": namespace, "name": "c"}} if namespace else {}
+    return {"kind": "PersistentVolume", "metadata": {"name": name, "creationTimestamp": LATER}, "spec": claim}
+
+
+@pytest.mark.parametrize(
+    ("doc", "is_news"),
+    [
+        (volume("v", "n"), True),
+        (volume("v", "z"), False),
+        (volume("v", ""), True),
+        ({**volume("v", ""), "spec": {"claimRef": "odd"}}, True),
+        (obj("ConfigMap", "kube-root-ca.crt", **NEW), False),
+        (obj("ConfigMap", "other", **NEW), True),
+    ],
+    ids=["of a claim", "of a claim elsewhere", "free", "odd", "the root CA of a namespace", "another ConfigMap"],
+)
+def test_what_belongs_elsewhere_and_what_each_namespace_has_is_no_news(doc: dict[str, Any], is_news: bool) -> None:
+    found = compare(answer(SCALED), cluster(doc, obj("Deployment", "web", spec={"replicas": 5})))
+    assert bool(found.unexpected) is is_news
+
+
+def within(snapshot: Snapshot, namespace: str, *unread: str) -> Snapshot:
+    """As it is read by who may list in one namespace only, and there not everything."""
+    kept = {gvr: one for gvr, one in snapshot.collections.items() if one.kind not in ("Namespace", *unread)}
+    gaps = (Gap("namespaces", "forbidden"), Gap("deployments.apps", "forbidden", partial=True, namespace=namespace))
+    return replace(snapshot, collections=kept, gaps=gaps)
+
+
+def test_what_could_not_be_read_is_unknown() -> None:
+    here, there = (Difference("deleted", Object("Pod", space, "a"), "", 1, ()) for space in ("n", "z"))
+    space, other = (Difference("changed", Object("Namespace", "", name), "", 1, ()) for name in ("n", "z"))
+    ready = (Availability(Object("Deployment", "z", "web"), 3, 3, 2, 0.0, ((0.0, 3), (60.0, 2))),)
+    saved = answer(here, there, space, other, changed(about=Object("Deployment", "z", "web")), availability=ready)
+    found = compare(saved, within(cluster(obj("Deployment", "web", **NEW)), "n"))
+    assert [one.state for one in found.steps] == [HAPPENED, *[UNKNOWN] * 4]
+    assert found.availability == () and any("deployments.apps: forbidden" in note for note in found.notes)
+    alone = compare(answer(there), within(cluster(), "n"))
+    assert (alone.begun_at, alone.as_planned) == ("", True)
+
+
+@pytest.mark.parametrize("unread", ["Pod", "ReplicaSet"])
+def test_without_the_pods_nobody_knows_how_many_are_ready(unread: str) -> None:
+    saved = answer(SCALED, availability=(Availability(WEB, 3, 3, 2, 440.0, ((0.0, 3), (60.0, 2))),))
+    web = obj("Deployment", "web", changed="2026-01-01T10:01:00Z", spec={"replicas": 5})
+    found = compare(saved, within(cluster(web), "n", unread))
+    assert found.availability == () and found.as_planned
 
 
 def test_pods_of_one_owner_are_one_line() -> None:
