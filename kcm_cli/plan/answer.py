@@ -221,9 +221,11 @@ class Answer(Part, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether the final state differs, listed or not, or, for an audit, anything is written."""
-        written = any(not one.scheduled for one in self.audit)
-        return bool(self.differences or self.unlisted or written or any(not one.already for one in self.problems))
+        """Whether the final state differs, listed or not, or anything goes wrong that did not before. For an audit,
+        whether anything is written but routine and regular work; what is wrong in the cluster is no change."""
+        if not self.changes:
+            return any(not one.scheduled for one in self.audit)
+        return bool(self.differences or self.unlisted or any(not one.already for one in self.problems))
 
     def has(self, kinds: frozenset[str]) -> tuple[Problem, ...]:
         """The problems of these kinds that the change causes."""

@@ -273,6 +273,20 @@ def test_regular_work_is_apart_from_that_of_a_takeover(run: Run) -> None:
     assert "writes of routine and" in ran.verdict and "regular work of CronJobs and autoscalers" in ran.verdict
 
 
+def test_what_is_wrong_in_a_cluster_is_nothing_that_an_audit_would_change(run: Run) -> None:
+    async def story(world: World) -> None:
+        web = deployment("web", 1)
+        web["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "none"}
+        await world.create("apps/v1/deployments", web)
+        await world.clock.sleep(700)
+
+    snapshot = snapshot_of(story)
+    ran = run(snapshot, "--detailed-exitcode", fail_on="failed")
+    assert (ran.code, "pending Deployment" in ran.text) == (0, True), ran.text
+    assert ran.verdict.startswith("Nothing is written but Leases")
+    assert run(snapshot, "--detailed-exitcode", fail_on="pending").code == 3
+
+
 # -- U5: namespaces
 
 
