@@ -350,14 +350,18 @@ class Scheduler:
 
     async def _unbound(self, work: _Bind, message: str) -> None:
         """After a failed binding, free the node and retry later, unless the pod was deleted or bound."""
-        key = work.info.key
+        key, uid = work.info.key, work.info.pod.uid
         pod = self._listers.pods.store.get(key)
+        if pod is not None and pod.uid != uid:
+            pod = None  # another one has its name, and perhaps a node
         if pod is not None and pod.spec.node_name:
             self._devices.bound(work.info.pod)
             return
-        self._take_off(key)
+        placed = self._info_on(self._state.node_of(key) or "", key)
+        if placed is None or placed.pod.uid == uid:
+            self._take_off(key)
         await self._devices.give_up(work.info.pod, work.placement.reservations)
-        if pod is None or pod.uid != work.info.pod.uid or pod.deleting:
+        if pod is None or pod.deleting:
             return
         self._queue.add(_refreshed(work.info, pod))
         self._queue.fail(key, frozenset())
@@ -389,7 +393,7 @@ class Scheduler:
         for other in list(self._state.nominated.get(victims.node, {}).values()):
             if other.priority < info.priority:
                 self._state.forget_nomination(other.key)
-                await self._writes.clear_nomination(other.pod)
+                await self._clear_nomination(other)
         for victim in victims.pods:
             try:
                 if not await self._writes.evict(victim.pod, info.key):
@@ -401,6 +405,13 @@ class Scheduler:
             text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
             notice = Notice(ref_of("Pod", victim.pod), "Normal", "Preempted", text)
             self._events.emit(notice, "Preempting")
+
+    async def _clear_nomination(self, info: PodInfo) -> None:
+        """Write that a pod has no nominated node any more; an error is ignored."""
+        try:
+            await self._writes.clear_nomination(info.pod)
+        except RequestError as error:
+            log.info("Cannot clear the nominated node", extra={"fields": {"pod": info.key, "err": str(error)}})
 
     async def _flush(self) -> None:
         while True:

@@ -257,3 +257,34 @@ async def test_a_refused_binding_is_tried_less_and_less_often(world: World):
     await world.pod("a")
     await world.wait(40)
     assert len(refused.happened) == 7  # after 0, 1, 3, 7, 15, 25 and 35 s
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_pod_that_could_not_be_bound_leaves_the_room_of_its_successor(world: World):
+    world.server.api.faults.add(Fault("delay", verbs=("create",), resources=("pods/binding",), delay_s=5))
+    await world.pod("a", cpu("20"))
+    await world.wait(2)
+    await world.delete(PODS, "a")
+    await world.pod("a", cpu("20"))
+    await world.wait(3.5)  # the first one's binding was refused, the second one's is under way
+    assert await world.node_of("a") == ""
+    await world.pod("b", cpu("20"))
+    await world.wait(20)
+    assert [await world.node_of(name) for name in ("a", "b")] == ["node-1", ""]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_nomination_that_cannot_be_cleared_stops_no_one(world: World):
+    for name, value in (("mid", 500), ("high", 1000)):
+        await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
+    for name in ("low", "lower"):
+        await world.pod(name, {**cpu("15"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
+    await world.wait()
+    await world.pod("mid", {**cpu("10"), "priorityClassName": "mid"})
+    await world.wait()
+    assert (await world.status("mid"))["nominatedNodeName"] == "node-1"
+    refused = world.server.api.faults.add(Fault("refuse", verbs=("patch",), resources=("pods/status",), name="mid"))
+    await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+    await world.wait(100)
+    assert refused.happened
+    assert await world.node_of("high") == "node-1"
