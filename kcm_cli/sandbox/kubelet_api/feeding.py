@@ -15,7 +15,7 @@ from kcm_cli.sandbox.nodes.script import PREFIX
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.interpreter import SHELLS, program_name
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
-from kcm_cli.sandbox.programs.tar_command import is_whole
+from kcm_cli.sandbox.programs.tar_command import Arriving
 from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.sandbox.views import SimulatedContainer
 
@@ -111,7 +111,8 @@ class Feeding:
     async def input(self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive, and ``head -c``
         with as much as it reads."""
-        sent, unpacks, is_long = bytearray(), program_name("".join(bare(command)[:1])) == "tar", False
+        sent, is_long = bytearray(), False
+        archive = Arriving() if program_name("".join(bare(command)[:1])) == "tar" else None
         counted, size = _COUNTED.fullmatch(" ".join(bare(command))), 0
         while (counted is None or size < int(counted[1])) and (data := await console.stdin.read()):
             size += len(data)
@@ -120,7 +121,7 @@ class Feeding:
                 sent.clear()
             if not is_long:
                 sent += data
-                if unpacks and is_whole(bytes(sent)):
+                if archive is not None and archive.is_whole(sent):
                     break
         known = self._commands.run(pod, container, command, None if is_long else _text(sent), is_long=is_long)
         return await self.carried_out(known, console, (pod.key, container.name))

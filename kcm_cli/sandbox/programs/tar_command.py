@@ -5,7 +5,19 @@ from collections.abc import Iterator, Sequence
 from gzip import compress
 from io import BytesIO
 from posixpath import normpath
-from tarfile import BLOCKSIZE, DIRTYPE, ReadError, TarError, TarFile, TarInfo
+from tarfile import (
+    BLKTYPE,
+    BLOCKSIZE,
+    CHRTYPE,
+    DIRTYPE,
+    FIFOTYPE,
+    LNKTYPE,
+    SYMTYPE,
+    ReadError,
+    TarError,
+    TarFile,
+    TarInfo,
+)
 from tarfile import open as open_archive
 
 from kcm_cli.sandbox.programs.errors import Refused, Unknown
@@ -22,22 +34,33 @@ _GZIP = 16 + zlib.MAX_WBITS
 _MODES = {"c": frozenset("cfzhpv"), "x": frozenset("xfmopvz")}
 """What a mode is known with."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
-_END = bytes(1024)
+_WITHOUT_CONTENT = (LNKTYPE, SYMTYPE, CHRTYPE, BLKTYPE, DIRTYPE, FIFOTYPE)
+_END = bytes(2 * BLOCKSIZE)
 _INVALID = (TarError, ValueError, OverflowError, RecursionError)
 """What ``tarfile`` raises for invalid archives."""
 
 
-def is_whole(data: bytes) -> bool:
-    """Whether an archive has its end: two blocks of zeros after the last member, not in its content."""
-    if not data.endswith(_END):
-        return False
-    try:
-        with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
-            for _ in _members_of(archive):
-                pass
-            return len(data) - archive.offset >= len(_END)
-    except _INVALID:
-        return False
+class Arriving:
+    """Finds the end of an archive that arrives in parts: two blocks of zeros after the last member, not in its content.
+
+    Each header is read once.
+    """
+
+    def __init__(self) -> None:
+        self._next = 0
+        """Where a header begins, or the end."""
+
+    def is_whole(self, data: bytes | bytearray) -> bool:
+        """Whether the end is there. data: all that has arrived."""
+        while True:
+            try:
+                member = TarInfo.frombuf(data[self._next : self._next + BLOCKSIZE], "utf-8", "surrogateescape")
+            except _INVALID:  # it is not there yet, or no header, as the end
+                return data.startswith(_END, self._next)
+            if member.size < 0:
+                return False
+            blocks = 0 if member.type in _WITHOUT_CONTENT else -(-member.size // BLOCKSIZE)
+            self._next += (1 + blocks) * BLOCKSIZE
 
 
 def _members_of(archive: TarFile) -> Iterator[TarInfo]:
@@ -70,12 +93,14 @@ def tar(shell: Shell, words: Sequence[str]) -> int:
                 archive = next(rest, "")
         else:
             names.append(word)
-    folder = shell.place(folder)
+    given, folder = folder, shell.place(folder)
     needed = folder if not names or any(name[:1] != "/" for name in names) else "/"
     mode = next((each for each in _MODES if each in options), "")
     known = bool(mode) and set(options) <= _MODES[mode] and bool(names) == (mode == "c")
     if not known or not archive or "" in names or not needed.startswith("/"):
         raise Unknown
+    if shell.fs.lacks_folder(folder):
+        raise Refused(f"can't change directory to '{given}': No such file or directory")
     if mode == "c":
         return _written(shell, folder, archive, names, options)
     data = _archive(shell, archive, zipped="z" in options)

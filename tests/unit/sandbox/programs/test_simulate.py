@@ -19,7 +19,7 @@ from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.programs.simulate import log, reactions, simulate
 from kcm_cli.sandbox.programs.syntax import MOST_CHARACTERS
-from kcm_cli.sandbox.programs.tar_command import is_whole
+from kcm_cli.sandbox.programs.tar_command import Arriving
 from tests.kit.growth import grows_linearly
 
 
@@ -658,7 +658,7 @@ def test_an_invalid_archive_is_refused(archive: bytes) -> None:
     archive += bytes(1024)
     there = There(scratch=("/d",), input=archive.decode("utf-8", "surrogateescape"))
     known = outcome_among(there, ["tar", "xf", "-", "-C", "/d"], {})
-    assert known is not None and known.code == 1 and not is_whole(archive)
+    assert known is not None and known.code == 1
 
 
 @pytest.mark.parametrize(
@@ -678,10 +678,55 @@ def test_an_archive_is_read_into_its_folder(name: str, kind: bytes, files: dict[
     assert (None if known is None else known.files) == files
 
 
+@pytest.mark.parametrize("words", [("tar", "xf", "-"), ("tar", "cf", "-", "a")])
+@pytest.mark.parametrize("folder", ["/d/none", "/d/a"])
+def test_tar_changes_to_a_folder_that_exists(words: Sequence[str], folder: str) -> None:
+    there = There({"/d/a": ""}, ("/d",), input=packed(b"x").decode())
+    known = outcome_among(there, [*words, "-C", folder], {})
+    assert known is not None and (known.code, known.files) == (1, {"/d/a": ""})
+    assert [each.text for each in known.output] == [
+        f"tar: can't change directory to '{folder}': No such file or directory\n"
+    ]
+
+
 def test_an_archive_ends_after_its_content() -> None:
-    archive = packed(bytes(5000))
-    assert not any(is_whole(archive[:size]) for size in (0, 512, 2048, 512 + 5000, 512 + 5120, 512 + 5120 + 512))
-    assert is_whole(archive) and is_whole(bytes(1024)) and not is_whole(b"x" * 512 + bytes(1024))
+    archive, arriving = packed(bytes(5000)), Arriving()
+    for size in (0, 512, 2048, 512 + 5000, 512 + 5120, 512 + 5120 + 512):
+        assert not arriving.is_whole(archive[:size])
+        assert not Arriving().is_whole(archive[:size])
+    assert arriving.is_whole(archive) and Arriving().is_whole(archive)
+
+
+@pytest.mark.parametrize(
+    ("archive", "whole"),
+    [
+        (bytes(1024), True),
+        (b"x" * 512 + bytes(1024), False),
+        (header("a") + header("b", -512) + bytes(1024), False),
+        (header("a") + header("d", 512, tarfile.DIRTYPE) + bytes(1024), True),
+        (header("a", 1 << 40) + bytes(1024), False),
+        (header("l", 0, tarfile.GNUTYPE_LONGNAME) + header("a") + bytes(1024), True),
+    ],
+    ids=["empty", "no header", "a negative size", "a folder with a size", "a huge size", "a long name"],
+)
+def test_the_end_of_an_archive(archive: bytes, whole: bool) -> None:
+    assert Arriving().is_whole(archive) is whole
+
+
+def test_looking_for_the_end_costs_as_much_as_the_archive_is_long() -> None:
+    def prepare(members: int) -> Callable[[], object]:
+        archive = (header("f", 1536) + bytes(1536)) * members
+        parts = range(0, len(archive), 2048)
+
+        def call() -> None:
+            arriving, data = Arriving(), bytearray()
+            for start in parts:
+                data += archive[start : start + 2048]
+                assert not arriving.is_whole(data)
+
+        return call
+
+    assert grows_linearly(prepare, 100)
 
 
 PIPELINES = {
