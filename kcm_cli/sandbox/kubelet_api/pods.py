@@ -66,11 +66,12 @@ class Pod:
         """
         status = _status(self.doc, name)
         shown = f"container {quote(name)} in pod {quote(self.name)}"
-        if status is None and not previous:  # what a kubelet has not reported yet, it knows
-            reported = any((self.doc.get("status") or {}).get(each) for each in _STATUSES)
-            return f"{shown} is not available" if reported else f"{shown} is waiting to start: ContainerCreating"
-        if status is None or previous:
+        if status is None and self._is_reported:
+            return f"{shown} is not available"
+        if previous:
             return f"previous terminated {shown} not found"
+        if status is None:  # what a kubelet has not reported yet, it knows
+            return f"{shown} is waiting to start: ContainerCreating"
         state: Tree = status.get("state") or {}
         if state.get("terminated") or (status.get("lastState") or {}).get("terminated"):
             return f"{shown} is terminated"
@@ -78,6 +79,11 @@ class Pod:
             return f"{shown} is waiting to start - no logs yet"
         reason = str(state["waiting"].get("reason") or "")
         return f"{shown} is waiting to start: {_REASONS.get(reason, reason)}"
+
+    @property
+    def _is_reported(self) -> bool:
+        """Whether the status has all containers that the kubelet knows. A pod that it has rejected has none."""
+        return is_terminal(self.view) or any((self.doc.get("status") or {}).get(each) for each in _STATUSES)
 
 
 def _status(doc: Tree, name: str) -> Tree | None:

@@ -32,8 +32,10 @@ def test_why_there_are_no_logs(text: str, kind: str) -> None:
 def test_a_container_without_a_status_is_not_available() -> None:
     assert pod({}).no_logs("c", previous=False) == f"{WAITS}: ContainerCreating"
     other = pod({"containerStatuses": [{"name": "d", "state": {"waiting": {}}}]})
-    assert other.no_logs("c", previous=False) == 'container "c" in pod "p" is not available'
-    assert other.no_logs("c", previous=True) == 'previous terminated container "c" in pod "p" not found'
+    rejected = pod({"phase": "Failed", "reason": "OutOfcpu"})
+    for previous in (False, True):
+        assert other.no_logs("c", previous=previous) == 'container "c" in pod "p" is not available'
+        assert rejected.no_logs("c", previous=previous) == 'container "c" in pod "p" is not available'
 
 
 TIMES = {"startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}
