@@ -9,9 +9,10 @@ import asyncio
 import os
 import posixpath
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
+from typing import TypeVar
 from urllib import parse
 
 import httptools
@@ -24,6 +25,8 @@ from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
 from kcm_cli.serving.upgrade import Duplex, upgraded
+
+T = TypeVar("T")
 
 _CONNECT_S, _HELD_S, _REFUSAL_S = 30.0, 3.0, 10.0
 _MOST_DIGITS = 18
@@ -85,13 +88,9 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
         return await _upgraded(asked, where, secure=secure)
     if not asked.path and asked.request.method in ("GET", "HEAD"):
         return Response(301, {"location": f"{asked.prefix}/{asked.query}"}, b"")
-    host, port = where
+    dial = partial(asyncio.get_running_loop().create_connection, Connection)
     try:
-        with in_real_time():
-            async with asyncio.timeout(_CONNECT_S):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, host, port, ssl=_context(secure=secure), server_hostname=host if secure else None
-                )
+        _, connection = await _dialed(dial, where, secure=secure)
     except (OSError, TimeoutError) as error:
         raise _unreachable(where, error) from None
     bodiless = asked.request.method == "HEAD"
@@ -114,6 +113,15 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
     if length >= 0:
         headers["content-length"] = str(length)
     return Stream(incoming.status, headers, _Body(connection, incoming))
+
+
+async def _dialed(dial: Callable[..., Awaitable[T]], where: Where, *, secure: bool) -> T:
+    """A connection, made in real time. ``dial``: has the parameters of ``asyncio.open_connection``. Raises OSError,
+    TimeoutError."""
+    host, port = where
+    with in_real_time():
+        async with asyncio.timeout(_CONNECT_S):
+            return await dial(host, port, ssl=_context(secure=secure), server_hostname=host if secure else None)
 
 
 @contextmanager
@@ -283,13 +291,8 @@ class _Answer:
 
 async def _upgraded(asked: Proxied, where: Where, *, secure: bool) -> Response | Stream:
     """Ask the server for the other protocol. Raises ApiError 500."""
-    host, port = where
     try:
-        with in_real_time():
-            async with asyncio.timeout(_CONNECT_S):
-                reader, writer = await asyncio.open_connection(
-                    host, port, ssl=_context(secure=secure), server_hostname=host if secure else None
-                )
+        reader, writer = await _dialed(asyncio.open_connection, where, secure=secure)
     except (OSError, TimeoutError) as error:
         raise plain(f"error dialing backend: {_why(where, error)}") from None
     try:
