@@ -63,19 +63,20 @@ def _is_ending(stored: Stored | None) -> bool:
     return bool(doc["metadata"].get("deletionTimestamp"))
 
 
-def restore(store: Store, snapshot: Snapshot) -> int:
-    """Restore the objects of the snapshot. Returns the number of writes."""
-    writes = 0
+def restore(store: Store, snapshot: Snapshot) -> list[tuple[GVR, Stored]]:
+    """Restore the objects of the snapshot. Returns those that were written, as they are now, or were before they were
+    deleted."""
+    written: list[tuple[GVR, Stored]] = []
     for gvr in sorted(store.sizes(), key=_order, reverse=True):
         kept: Mapping[str, Stored] = snapshot.objects.get(gvr, {})
         for stored in store.list(gvr):
             if stored.key not in kept and snapshot.covers(gvr, stored):
                 store.delete(gvr, stored.namespace, stored.name)
-                writes += 1
+                written.append((gvr, stored))
     for gvr in sorted(snapshot.objects, key=_order):
         covered = [one for one in snapshot.objects[gvr].values() if snapshot.covers(gvr, one)]
-        writes += sum(1 for one in covered if _put_back(store, gvr, one))
-    return writes
+        written += [(gvr, now) for one in covered if (now := _put_back(store, gvr, one)) is not None]
+    return written
 
 
 def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
@@ -89,16 +90,13 @@ def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
                 yield f"{gvr.plural} {key}"
 
 
-def _put_back(store: Store, gvr: GVR, then: Stored) -> bool:
+def _put_back(store: Store, gvr: GVR, then: Stored) -> Stored | None:
+    """The object as it was written; None if it is as it was then."""
     now = store.get(gvr, then.namespace, then.name)
     if now is None:
-        store.create(gvr, then.namespace, then.name, then.copy())
-        return True
+        return store.create(gvr, then.namespace, then.name, then.copy())
     doc = _changed(gvr, now, then)
-    if doc is None:
-        return False
-    store.update(gvr, then.namespace, then.name, doc)
-    return True
+    return None if doc is None else store.update(gvr, then.namespace, then.name, doc)
 
 
 def _changed(gvr: GVR, now: Stored, then: Stored) -> dict[str, object] | None:

@@ -51,7 +51,7 @@ from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import NoFolderError, SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.views import POD_METADATA
+from kcm_cli.sandbox.views import POD_METADATA, PODS
 from kcm_cli.testing.objects import get, list_all, target_of
 from kcm_cli.testing.operators import Identity, Operator, Program
 from kcm_cli.testing.report import report
@@ -626,11 +626,14 @@ class Sandbox:
         return str(made["status"]["token"])
 
     def _restore(self, snapshot: Snapshot) -> int:
+        """Returns the number of writes."""
         self._server.api.faults.clear()
         self._cluster.nodes.restore_images()
         kubelets = self._server.api.kubelets
         kubelets.commands.written, kubelets.talks.spoken = snapshot.written, snapshot.spoken
-        return snapshots.restore(self._server.store, snapshot)
+        written = snapshots.restore(self._server.store, snapshot)
+        self._cluster.nodes.restored({one.key: one.revision for gvr, one in written if gvr == PODS.gvr})
+        return len(written)
 
     def _take(self) -> Snapshot:
         taken, kubelets = snapshots.take(self._server.store), self._server.api.kubelets

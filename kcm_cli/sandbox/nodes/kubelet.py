@@ -8,7 +8,7 @@ upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -82,6 +82,8 @@ class Life(msgspec.Struct):
     """The files that it found in folders of the node."""
     seen_at: float = -math.inf
     """The time until which Events about its probes have been emitted."""
+    restored: int = 0
+    """The version with the status of a snapshot, from which it is to go on; 0 for none."""
 
     def share(self, pod: SimulatedPod) -> None:
         """Refer to the version in the cache, which has the status that this kubelet has written, and not to the one
@@ -241,6 +243,13 @@ class Kubelets:
                 life.state = machine.tell(machine.advance(life.script, life.state, now), index, now, verdicts)
                 self._queue.add(key)
 
+    def restored(self, versions: Mapping[str, int]) -> None:
+        """Go on with these pods as their status says since this revision: a snapshot has restored it. What their
+        containers have done since the snapshot is forgotten."""
+        for key, version in versions.items():
+            if (life := self._lives.get(key)) is not None:
+                life.restored = version
+
     def rules_changed(self, namespace: str) -> None:
         """Apply changed rules to the pods of a namespace (all, if it is empty), from now on."""
         now = self._clock.now().timestamp()
@@ -276,9 +285,15 @@ class Kubelets:
 
     async def _sync(self, key: str) -> None:
         pod, life = self._pods.store.get(key), self._lives.get(key)
+        files: frozenset[str] | None = None
         if life is not None and (pod is None or life.uid != pod.uid):
             self._forget(key, life)
             life = None
+        elif life is not None and pod is not None and life.restored:
+            if pod.version < life.restored:
+                return  # an event follows
+            self._forget(key, life)
+            files, life = life.files, None
         self._wake(key)
         ended = self._unmounting.get(key)
         if ended is not None and (pod is None or ended.uid != pod.uid or not pod.deleting):
@@ -304,7 +319,7 @@ class Kubelets:
             if rest_s > 0:
                 self._rest(key, pod, agent, rest_s)
                 return
-        life = life or await self._accept(key, pod, agent)
+        life = life or await self._accept(key, pod, agent, agent.files if files is None else files)
         if life is not None:
             await self._play(key, pod, life)
 
@@ -519,9 +534,12 @@ class Kubelets:
         except (NotFound, Conflict):
             return
 
-    async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
-        """Admit a pod that this kubelet sees for the first time. Return None if it is rejected."""
-        files = agent.files
+    async def _accept(self, key: str, pod: SimulatedPod, agent: Agent, files: frozenset[str]) -> Life | None:
+        """Admit a pod that this kubelet sees for the first time, or go on with it as its status says. Return None if it
+        is rejected.
+
+        files: those that it finds in folders of the node.
+        """
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.rest.transport import RequestError
@@ -71,6 +72,11 @@ class Nodes:
     def set_probe_results(self, key: str, container: str, verdicts: Verdicts) -> None:
         """Apply new probe results to a container of the pod ``namespace/name`` in which a command has changed files."""
         self._kubelets.set_probe_results(key, container, verdicts)
+
+    def restored(self, versions: Mapping[str, int]) -> None:
+        """Go on with these pods (``namespace/name``) as their status says since this revision: a snapshot has restored
+        it."""
+        self._kubelets.restored(versions)
 
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Let pulls of matching images fail from now on, unless they are on the node. The pattern may contain ``*`` and

@@ -1,10 +1,12 @@
 """kcm_cli.testing beyond the examples of its page: reset, users, faults over TLS."""
 
 import asyncio
+from datetime import timedelta
 
 import kubernetes
 import pytest
 
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.snapshots import NODES
 from kcm_cli.testing import (
     AlreadyExists,
@@ -183,6 +185,33 @@ def test_a_reset_deletes_leases_of_operators_and_keeps_those_of_the_system(kcm_s
     assert leases.read_namespaced_lease(node, "kube-node-lease").spec.renew_time >= renewed
     leases.delete_namespaced_lease("scheduler", "kube-system")
     kcm_sandbox.remove_node(node)
+
+
+def test_a_reset_restores_the_runs_of_containers(kcm_sandbox, kcm_namespace, core):
+    """Else a container that a test has killed waits for its backoff in the next one, or has other counts of restarts."""
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    core.create_namespaced_pod(kcm_namespace, pod)
+    kcm_sandbox.advance(5)
+    before, since = kcm_sandbox.snapshot(), kcm_sandbox.now()
+
+    def container():
+        (found,) = kcm_sandbox.get("pod", "p", kcm_namespace)["status"]["containerStatuses"]
+        return found
+
+    running = container()
+    for backoff_s in (1, 11, 21, 41, 81, 1):
+        kcm_sandbox.kill_container(kcm_namespace, "p")
+        kcm_sandbox.advance(backoff_s)
+    assert container()["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    began = kcm_sandbox.now()
+    kcm_sandbox.reset(before)
+    assert (container(), kcm_sandbox.now() < began + timedelta(seconds=1)) == (running, True)
+    kcm_sandbox.kill_container(kcm_namespace, "p", reason="OOMKilled")
+    kcm_sandbox.advance(1)
+    found = container()
+    assert (found["restartCount"], list(found["state"])) == (1, ["running"])
+    assert found["lastState"]["terminated"]["reason"] == "OOMKilled"
+    assert parse_time(found["lastState"]["terminated"]["startedAt"]) < since
 
 
 @pytest.fixture(scope="module")
