@@ -217,13 +217,14 @@ def _new_claim(set_: StatefulSet, template: Doc, name: str) -> Doc:
     """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector.
 
     The set owns it if it is to be deleted with the set. Otherwise it would be updated while it is bound, and most of
-    these updates conflict.
+    these updates conflict. A claim to which the template gives another controller, as operators do, keeps that one.
     """
     selector = set_.spec.selector
     labels = {**labels_of(template), **((selector.match_labels if selector else None) or {})}
     metadata: Doc = {**nested_map(template, "metadata"), "name": name, "namespace": set_.namespace}
     if labels:
         metadata["labels"] = labels
-    if _policy(set_)[0] == DELETE:
-        metadata["ownerReferences"] = [*nested_list(metadata, "ownerReferences"), controller_ref(STATEFUL_SETS, set_)]
+    owners = nested_list(metadata, "ownerReferences")
+    if _policy(set_)[0] == DELETE and not any(isinstance(ref, dict) and ref.get("controller") for ref in owners):
+        metadata["ownerReferences"] = [*owners, controller_ref(STATEFUL_SETS, set_)]
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template, "metadata": metadata}

@@ -155,3 +155,15 @@ def test_corrected_claims_are_not_changed_again(deleted, scaled, ordinal, presen
         assert not again or again[0].references is None
         kept = [reference["uid"] for reference in first[0].references]
         assert len(kept) == len(set(kept))
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [([OTHER], ["boss"]), ([PLAIN_OTHER], ["friend", "db"]), ([], ["db"])],
+    ids=["another controller", "another owner", "none"],
+)  # fmt: skip
+def test_a_new_claim_has_one_controller(make_set, own, expected):
+    """Operators give the claims to their own object in the template. The API server refuses two controllers."""
+    template = {"metadata": {"name": "data", "ownerReferences": own}, "spec": {}}
+    set_ = make_set(volumeClaimTemplates=[template], persistentVolumeClaimRetentionPolicy=policy("Delete", "Retain"))
+    (claim,), _ = rules.to_create(set_, 0, {})
+    assert [ref["name"] for ref in claim["metadata"]["ownerReferences"]] == expected

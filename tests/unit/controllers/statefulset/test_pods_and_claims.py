@@ -328,6 +328,24 @@ async def test_a_parallel_set_whose_pods_are_all_refused_tries_a_few(world: Worl
 
 
 @pytest.mark.cluster(alone=True)
+async def test_claims_of_an_operator_stay_its_own(world: World):
+    """Its object controls them by their template, as those of RabbitMQ and Vertica do."""
+    story, owner = Story(world), {"apiVersion": "v1", "kind": "ConfigMap", "name": "boss", "controller": True}
+    configs = resource("configmaps")
+    await world.create(configs, {"metadata": {"name": "boss"}})
+    owner["uid"] = (await world.get(configs, "boss"))["metadata"]["uid"]
+    template = {**TEMPLATE, "metadata": {"name": "data", "ownerReferences": [owner]}}
+    async with story.running():
+        await story.make(
+            volumeClaimTemplates=[template],
+            replicas=1,
+            persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"},
+        )
+        await world.wait(20)
+        assert set(await story.pods()) == {"db-0"}
+        assert await claims(world) == {"data-db-0": ["ConfigMap/boss"]}
+
+
 async def test_claims_have_their_owner_from_the_start(world: World):
     """An update right after the creation would conflict with the binding of the claim."""
     story, noting = Story(world), Noting(world.server.transport())
