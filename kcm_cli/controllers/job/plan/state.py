@@ -132,17 +132,23 @@ def _counts(job: Job, job_pod: JobPod) -> bool:
 
 def _indexes(job: Job, job_pods: Sequence[JobPod]) -> tuple[Indexes, Indexes, Indexes | None]:
     """The completed indexes of the status, those with new successes, and the failed ones (None without
-    backoffLimitPerIndex)."""
+    backoffLimitPerIndex).
+
+    No index is in both: an API server refuses each status from then on. A pod that is being deleted fails its index,
+    and may succeed before its finalizer is removed. What was recorded first counts, and a success before a failure.
+    """
     if not spec.is_indexed(job):
         return NONE, NONE, None
     completions = spec.completions(job)
     waiting = [job_pod for job_pod in job_pods if job_pod.tracked and job_pod.valid]
     before = parse(job.status.completed_indexes, completions)
-    succeeded = before.with_indexes({job_pod.index for job_pod in waiting if job_pod.succeeded})
+    lost = parse(job.status.failed_indexes or "", completions) if spec.counts_per_index(job) else NONE
+    won = (job_pod.index for job_pod in waiting if job_pod.succeeded)
+    succeeded = before.with_indexes({index for index in won if index not in lost})
     if not spec.counts_per_index(job):
         return before, succeeded, None
-    failed = parse(job.status.failed_indexes or "", completions)
-    return before, succeeded, failed.with_indexes({job_pod.index for job_pod in waiting if _index_failed(job, job_pod)})
+    failing = {job_pod.index for job_pod in waiting if job_pod.index not in succeeded and _index_failed(job, job_pod)}
+    return before, succeeded, lost.with_indexes(failing)
 
 
 def _index_failed(job: Job, job_pod: JobPod) -> bool:

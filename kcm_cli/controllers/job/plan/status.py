@@ -21,7 +21,7 @@ from kcm_cli.controllers.job.plan.decide import Management
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
 from kcm_cli.controllers.job.plan.tracking import counted, ended_pods
-from kcm_cli.machinery.times import format_time
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Create, Delete, Notice, Outcome, ref_to
 from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.jobs import COMPLETE, FAILED
@@ -64,6 +64,8 @@ def status(plan: Management, outcome: Outcome, now: datetime) -> Tracking:
         new = _indexed(state, new)
     features = state.snapshot.features
     new, final = _announced(new, over, now, features)
+    if final is not None:
+        new = _with_start(state, new, now)
     terminating = new.terminating or 0
     if not features.replacement:
         new = msgspec.structs.replace(new, terminating=None)
@@ -95,8 +97,29 @@ def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus 
     if final is None or tracking.full or uncounted != NO_UNCOUNTED or tracking.terminating:
         return None
     conditions = ensured(status.conditions, condition(final.type, final.reason, final.message, now))
-    ended = final.last_transition_time if final.type == COMPLETE else status.completion_time
+    ended = _completed_at(status, final) if final.type == COMPLETE else status.completion_time
     return msgspec.structs.replace(status, conditions=conditions, completion_time=ended)
+
+
+def _completed_at(status: JobStatus, final: Condition) -> str | None:
+    """The time of the final condition, but not before the Job's start, which an API server refuses: the clock may have
+    been set back, or that of the former leader was ahead."""
+    start, end = status.start_time, final.last_transition_time
+    if start is None or end is None:
+        return end
+    return max(start, end, key=parse_time)
+
+
+def _with_start(state: JobState, status: JobStatus, now: datetime) -> JobStatus:
+    """The status of a Job that ends, with a start: an API server refuses the end of a Job without one.
+
+    A Job that was suspended has none, and may end all the same: by a pod that ended meanwhile, or with fewer
+    completions. If it has none to reach, it needs no start.
+    """
+    job = state.job
+    if status.start_time is not None or (spec.is_suspended(job) and job.spec.completions == 0):
+        return status
+    return msgspec.structs.replace(status, start_time=format_time(now))
 
 
 def _indexed(state: JobState, status: JobStatus) -> JobStatus:

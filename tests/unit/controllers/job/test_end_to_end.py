@@ -231,6 +231,23 @@ async def test_suspending_and_resuming(world: World, story: Story):
         assert await story.ended() == "Complete"
 
 
+async def test_a_suspended_job_ends_when_all_that_is_wanted_is_done(world: World, story: Story):
+    """It has no startTime any more, without which an API server refuses its end (kubernetes#132144)."""
+    async with story.running():
+        await story.make(run_time="100s", completions=2, parallelism=2, completionMode="Indexed")
+        await world.wait(20)
+        name = next(pod["metadata"]["name"] for pod in await story.pods() if "-0-" in pod["metadata"]["name"])
+        ended = {"status": {"phase": "Succeeded"}}
+        await world.client.patch(PODS, "default", name, ended, content_type=MERGE, subresource="status")
+        await world.wait(5)
+        await world.patch(JOBS, "work", {"spec": {"suspend": True}})
+        await world.wait(5)
+        assert "startTime" not in await story.status()
+        await world.patch(JOBS, "work", {"spec": {"completions": 1, "parallelism": 1}})
+        await world.wait(10)
+        assert await story.ended() == "Complete"
+
+
 async def test_pods_of_a_deleted_job_lose_their_finalizer(world: World, story: Story):
     async with story.running():
         await story.make(run_time="1000s", completions=2, parallelism=2)

@@ -230,6 +230,54 @@ def test_suspension_is_reported_once(make_job: MakeJob, make_pod: MakePod) -> No
     assert sync(again)[1].notices == ()
 
 
+def test_a_suspended_job_that_ends_has_a_start(make_job: MakeJob, make_pod: MakePod) -> None:
+    """A pod succeeds while it is deleted. An API server refuses the end of a Job that has not started."""
+    job = make_job(suspend=True, status={"startTime": None})
+    status = end(sync(job, make_pod("a", "Succeeded"))[1])
+    assert types(status) == ["SuccessCriteriaMet", "Complete"]
+    assert status is not None
+    assert status.start_time == status.completion_time == "2026-01-02T03:00:30Z"
+
+
+def test_a_suspended_job_with_nothing_to_do_needs_no_start(make_job: MakeJob) -> None:
+    status = end(sync(make_job(suspend=True, completions=0, status={"startTime": None}))[1])
+    assert types(status) == ["SuccessCriteriaMet", "Complete"]
+    assert status is not None
+    assert status.start_time is None
+
+
+def test_a_job_completes_no_earlier_than_it_started(make_job: MakeJob, make_pod: MakePod) -> None:
+    """The clock was set back, or another leader's was ahead. An API server refuses such a status until it is past."""
+    later = "2026-01-02T05:00:00Z"
+    status = end(sync(make_job(status={"startTime": later}), make_pod("a", "Succeeded"))[1])
+    assert status is not None
+    assert status.completion_time == later
+
+
+@pytest.mark.parametrize(
+    ("recorded", "phase", "completed", "failed"),
+    [
+        pytest.param({"failedIndexes": "0"}, "Succeeded", "", "0", id="failed before"),
+        pytest.param({"completedIndexes": "0", "succeeded": 1}, "Failed", "0", "", id="completed before"),
+    ],
+)
+def test_an_index_counts_as_it_was_recorded(  # noqa: PLR0913  # two fixtures, and a status before and after
+    recorded: dict[str, Any], phase: str, completed: str, failed: str, make_job: MakeJob, make_pod: MakePod
+) -> None:
+    """A pod that is being deleted counts as failed, and may succeed before its finalizer is removed. An API server
+    refuses each status that has an index in both lists."""
+    job = make_job(status=recorded, **{**PER_INDEX, "backoffLimitPerIndex": 0})
+    _, tracking = sync(job, make_pod("a", phase, index=0))
+    assert (tracking.status.completed_indexes, tracking.status.failed_indexes) == (completed, failed)
+    assert released(tracking) == ["a"]
+
+
+def test_of_two_pods_of_an_index_the_one_that_succeeded_counts(make_job: MakeJob, make_pod: MakePod) -> None:
+    job = make_job(**{**PER_INDEX, "backoffLimitPerIndex": 0})
+    _, tracking = sync(job, make_pod("a", "Failed", index=0), make_pod("b", "Succeeded", index=0))
+    assert (tracking.status.completed_indexes, tracking.status.failed_indexes) == ("0", "")
+
+
 def test_start_time_is_kept_on_suspension(make_job: MakeJob) -> None:
     features = Features(forgets_start=False)
     assert sync(make_job(suspend=True), features=features)[1].status.start_time == SINCE
