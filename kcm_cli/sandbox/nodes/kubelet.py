@@ -284,16 +284,8 @@ class Kubelets:
             self._queue.add(pod.key)
 
     async def _sync(self, key: str) -> None:
-        pod, life = self._pods.store.get(key), self._lives.get(key)
-        files: frozenset[str] | None = None
-        if life is not None and (pod is None or life.uid != pod.uid):
-            self._forget(key, life)
-            life = None
-        elif life is not None and pod is not None and life.restored:
-            if pod.version < life.restored:
-                return  # an event follows
-            self._forget(key, life)
-            files, life = life.files, None
+        pod = self._pods.store.get(key)
+        life, files = self._life_of(key, pod)
         self._wake(key)
         ended = self._unmounting.get(key)
         if ended is not None and (pod is None or ended.uid != pod.uid or not pod.deleting):
@@ -322,6 +314,18 @@ class Kubelets:
         life = life or await self._accept(key, pod, agent, agent.files if files is None else files)
         if life is not None:
             await self._play(key, pod, life)
+
+    def _life_of(self, key: str, pod: SimulatedPod | None) -> tuple[Life | None, frozenset[str] | None]:
+        """The life of a pod; if it has to go on from its status, the files that it found in folders of its node
+        instead."""
+        life = self._lives.get(key)
+        if life is None:
+            return None, None
+        same = pod is not None and life.uid == pod.uid
+        if pod is not None and same and not 0 < life.restored <= pod.version:
+            return life, None
+        self._forget(key, life)
+        return None, life.files if same else None
 
     def _rest(self, key: str, pod: SimulatedPod, agent: Agent, seconds: float) -> None:
         """Leave a pod as it is for this many seconds. It still takes up its resources and address on the node."""

@@ -188,7 +188,7 @@ def test_a_reset_deletes_leases_of_operators_and_keeps_those_of_the_system(kcm_s
 
 
 def test_a_reset_restores_the_runs_of_containers(kcm_sandbox, kcm_namespace, core):
-    """Else a container that a test has killed waits for its backoff in the next one, or has other counts of restarts."""
+    """Else a container that one test has killed waits for its backoff in the next one, or has restarted once more."""
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     core.create_namespaced_pod(kcm_namespace, pod)
     kcm_sandbox.advance(5)
