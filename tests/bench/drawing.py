@@ -13,7 +13,7 @@ text.c { fill: #c62828 }
 </style>"""
 
 
-def drawing(label: str, names: Sequence[str], panels: Sequence[tuple[str, list[Line]]], unit: str) -> Iterator[str]:
+def drawing(label: str, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Line]]], unit: str) -> Iterator[str]:
     """Lines of an SVG. names: of the lines, at most three. panels: title and lines of each, from zero. unit: of x."""
     width, height = 2 * (_WIDTH + _LEFT) + 20, (len(panels) + 1) // 2 * (_HEIGHT + 2 * _TOP) + 20
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
@@ -28,7 +28,7 @@ def drawing(label: str, names: Sequence[str], panels: Sequence[tuple[str, list[L
     yield "</svg>\n"
 
 
-def _panel(title: str, lines: list[Line], unit: str) -> Iterator[str]:
+def _panel(title: str, lines: Sequence[Line], unit: str) -> Iterator[str]:
     most_x = max((x for line in lines for x, _ in line), default=1)
     most_y = max((y for line in lines for _, y in line), default=1)
     yield f'<text y="-6">{title}</text><path class="axis" d="M0 0V{_HEIGHT}H{_WIDTH}"/>'

@@ -99,13 +99,11 @@ class Watcher:
 
 def measure(kind: str, process: psutil.Process, port: int, api: str, options: argparse.Namespace) -> dict[str, object]:
     """One flood (or none: "nothing") and what was seen meanwhile."""
-    askers, watcher, done = (
-        [Asker(process.pid, port, kept) for kept in (False, True)],
-        Watcher(process, api),
-        threading.Event(),
-    )
+    askers = [Asker(process.pid, port, kept) for kept in (False, True)]
+    watcher, done = Watcher(process, api), threading.Event()
     before, cpu_s, own_s = process.memory_info().rss, _cpu_s(process), time.process_time()
-    threads = [threading.Thread(target=one.run, args=(done,)) for one in (*askers, watcher)]
+    runs = [*(one.run for one in askers), watcher.run]
+    threads = [threading.Thread(target=run, args=(done,)) for run in runs]
     for thread in threads:
         thread.start()
     attacker: dict[str, object] = {}

@@ -112,7 +112,7 @@ def decoding(bodies: dict[str, bytes], figures: Figures, rounds: int) -> None:
                 before = time.process_time()
                 found = [resource.read_item(item) for item in items]
                 took = time.process_time() - before
-                assert all(one.name for one in found)
+                assert all(one.metadata.name for one in found)
                 figures.setdefault(title, {}).setdefault(form, []).append(took)
 
 

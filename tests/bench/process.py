@@ -40,7 +40,7 @@ class Manager:
         return sum(sum(process.cpu_times()[:2]) for process in self._family())
 
     def rss_mib(self) -> float:
-        return sum(process.memory_info().rss for process in self._family()) / 2**20
+        return sum(int(process.memory_info().rss) for process in self._family()) / 2**20
 
     def sockets(self) -> int:
         return sum(len(process.net_connections("inet")) for process in self._family())

@@ -56,7 +56,8 @@ class Steps:
             self._aside_s += time.thread_time() - started
 
     def install(self) -> None:
-        run = asyncio.Handle._run  # type: ignore[attr-defined]
+        handles: Any = asyncio.Handle
+        run = handles._run
 
         def timed(handle: asyncio.Handle) -> None:
             self._aside_s, started = 0.0, time.thread_time()
@@ -65,7 +66,7 @@ class Steps:
             self.total_s += took
             self.longest_s = max(self.longest_s, took)
 
-        asyncio.Handle._run = timed  # type: ignore[attr-defined]
+        handles._run = timed
 
 
 class Played:
@@ -201,7 +202,9 @@ async def measure(args: argparse.Namespace, quotas: int, steps: Steps) -> dict[s
     await clock.sleep(TICK_S)
     steps.clear()
     controllers = Alone(config=configured(), only=frozenset(("resourcequota-controller",)))
-    cluster = Cluster(clock=clock, rng=random.Random(3), connect=lambda component: played, controllers=controllers)
+    cluster: Cluster[Any] = Cluster(
+        clock=clock, rng=random.Random(3), connect=lambda component: played, controllers=controllers
+    )
     async with cluster.running():
         return await _measured(args, played, clock, steps, quotas)
 

@@ -74,7 +74,8 @@ class Steps:
         self.longest = ""
 
     def install(self, loop: Any) -> None:
-        run, once = asyncio.Handle._run, loop._run_once  # type: ignore[attr-defined]
+        handles: Any = asyncio.Handle
+        run, once = handles._run, loop._run_once
 
         def timed(handle: Any) -> None:
             aside, started = self.aside_s, time.thread_time()
@@ -92,7 +93,7 @@ class Steps:
             self.total_s += took
             self.turn_s = max(self.turn_s, took)
 
-        asyncio.Handle._run = timed  # type: ignore[attr-defined]
+        handles._run = timed
         loop._run_once = turned
 
 
@@ -211,7 +212,7 @@ class Crowd:
         controllers = Alone(config=configured(), only=frozenset(one.name for one in CHOSEN))
         if self.all:
             controllers = Alone(config=configured(*LASTING), served=None)
-        cluster = Cluster(
+        cluster: Cluster[Any] = Cluster(
             clock=self._clock, rng=random.Random(3), connect=lambda component: transport, controllers=controllers
         )
         async with cluster.running() as running:

@@ -239,7 +239,7 @@ def stateful_set(rng: random.Random) -> Doc:
 
 
 def job(rng: random.Random) -> Doc:
-    spec = {"completions": rng.randint(1, 4), "parallelism": rng.randint(1, 3), "backoffLimit": rng.randint(0, 3)}
+    spec: Doc = {"completions": rng.randint(1, 4), "parallelism": rng.randint(1, 3), "backoffLimit": rng.randint(0, 3)}
     if rng.random() < 0.5:
         spec |= {"completionMode": "Indexed"}
         if rng.random() < 0.5:

@@ -18,13 +18,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.differential.compare import NAMESPACE, Server
+from tests.differential.compare import JSON, NAMESPACE, Server
 from tests.differential.sameness import Answer, differences
 from tests.kit.servers import TOKEN, real_server, sandbox_server
 
@@ -91,7 +92,7 @@ class Both:
             name = str(doc["metadata"].get("name"))
             label = f"CustomResourceDefinition {name}"
             if name in there:
-                await self._until(lambda served, name=name: bool(served.get(name)))
+                await self._until(partial(_serves, name))
                 real, ours = await self._replace(doc, name)
                 found.add(f"{label}, replaced", real, ours, doc)
                 continue
@@ -192,6 +193,10 @@ def _ordered(answer: Answer) -> Answer:
     return Answer(answer.status, answer.warnings, body)
 
 
+def _serves(name: str, served: Mapping[str, bool]) -> bool:
+    return bool(served.get(name))
+
+
 def _established(definition: Any) -> bool:
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
@@ -234,10 +239,18 @@ async def compare(both: Both, path: Path, share: int) -> Found:
 class Patching(Server):
     """Sends ``APPLY`` as the patch that it is."""
 
-    async def ask(self, method: str, path: str, body: object = None, query: str = "") -> Answer:
-        if method != "APPLY":
-            return await super().ask(method, path, body, query)
-        return await super().ask("PATCH", path, body, query, content_type="application/apply-patch+yaml")
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: str = "",
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Answer:
+        if method == "APPLY":
+            method, content_type = "PATCH", "application/apply-patch+yaml"
+        return await super().ask(method, path, body, query, content_type, accept)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def killed(bench: Bench) -> str:
         started = time.monotonic()
         for name in names[DEPLOYMENTS_SCALED // 2 :]:
             bench.scale(name, wanted)
-        until(lambda wanted=wanted: all(bench.pods(name) == wanted for name in names), 2 * LONG_S)
+        until(partial(_have, bench, names, wanted), 2 * LONG_S)
         slowest_s = max(slowest_s, time.monotonic() - started)
         if turn == 1:
             before = _size(manager)
@@ -195,6 +196,10 @@ def killed(bench: Bench) -> str:
     until(bench.works, LONG_S)
     grown = f"{before[0]} to {after[0]} MiB, {before[1]} to {after[1]} descriptors, {before[2]} to {after[2]} tasks"
     return f"{kept}, all pods there at most {slowest_s:.1f} s after it is ready; {grown}"
+
+
+def _have(bench: Bench, names: list[str], wanted: int) -> bool:
+    return all(bench.pods(name) == wanted for name in names)
 
 
 def _size(manager: Manager) -> tuple[int, int, int]:

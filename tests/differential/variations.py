@@ -50,7 +50,7 @@ class Variation:
         """Whether the object has a place for the value."""
         parent: Any = doc
         for step in self.path[:-1]:
-            if not (step in parent if isinstance(parent, dict) else step < len(parent)):
+            if not (step in parent if isinstance(step, str) else step < len(parent)):
                 return False
             parent = parent[step]
         return True
@@ -58,7 +58,8 @@ class Variation:
     def applied(self, doc: Tree) -> Tree:
         """The object with the value in its place; the given one stays as it is."""
         if not self.path:
-            return copy.deepcopy(self.value)  # type: ignore[no-any-return]
+            whole: Tree = copy.deepcopy(self.value)
+            return whole
         made = copy.deepcopy(doc)
         parent: Any = made
         for step in self.path[:-1]:
@@ -66,7 +67,7 @@ class Variation:
         last = self.path[-1]
         if self.value is not ABSENT:
             parent[last] = copy.deepcopy(self.value)
-        elif isinstance(parent, list) or last in parent:
+        elif isinstance(last, int) or last in parent:
             del parent[last]
         return made
 

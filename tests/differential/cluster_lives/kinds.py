@@ -99,11 +99,13 @@ class _Loader(yaml.SafeLoader):
     pass
 
 
+def _one(loader: Any, node: Any) -> One:
+    return One(loader.construct_sequence(node, deep=True))
+
+
 _Loader.add_constructor("!no", lambda loader, node: NO)
-_Loader.add_constructor("!one", lambda loader, node: One(loader.construct_sequence(node, deep=True)))
-_Loader.add_constructor(
-    "!rare", lambda loader, node: One([NO] * SELDOM + [One(loader.construct_sequence(node, deep=True))])
-)
+_Loader.add_constructor("!one", _one)
+_Loader.add_constructor("!rare", lambda loader, node: One([NO] * SELDOM + [_one(loader, node)]))
 
 
 def _steps(docs: list[Any]) -> list[Step]:
@@ -124,7 +126,7 @@ def _kinds() -> dict[str, Kind]:
     docs = yaml.load(text, _Loader)["kinds"]
     return {
         name: Kind(
-            *(_steps(doc.get(part, [])) for part in ("first", "steps", "last")),
+            _steps(doc.get("first", [])), _steps(doc.get("steps", [])), _steps(doc.get("last", [])),
             doc.get("alone", False), doc.get("ends_s", 3), doc.get("nudge", ""), doc.get("alpha", False),
         )
         for name, doc in docs.items()

@@ -3,6 +3,7 @@
 import json
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -80,7 +81,12 @@ class Site(Scene):
         def minute(ago: str) -> str:
             return str((datetime.now(UTC) - timedelta(minutes=int(ago))).minute)
 
-        known = {"uid": lambda words: uid(*words.partition("/")), "ago": ago, "minute": minute, "request": request}
+        known: dict[str, Callable[[str], str]] = {
+            "uid": lambda words: uid(*words.partition("/")),
+            "ago": ago,
+            "minute": minute,
+            "request": request,
+        }
         text = text.replace("$", self.namespace)
         return re.sub(r"@(uid|ago|minute|request)\(([^)]*)\)", lambda found: known[found[1]](found[2]), text)
 
