@@ -261,7 +261,7 @@ def test_a_job_completes_no_earlier_than_it_started(make_job: MakeJob, make_pod:
         pytest.param({"completedIndexes": "0", "succeeded": 1}, "Failed", "0", "", id="completed before"),
     ],
 )
-def test_an_index_counts_as_it_was_recorded(  # noqa: PLR0913  # two fixtures, and a status before and after
+def test_an_index_counts_as_it_was_recorded(
     recorded: dict[str, Any], phase: str, completed: str, failed: str, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     """A pod that is being deleted counts as failed, and may succeed before its finalizer is removed. An API server

@@ -180,7 +180,7 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
         pytest.param(typed(pod("1", "Failed")), typed(pod("1", "Failed")), False, id="failed before"),
         pytest.param(typed(pod("1")), typed(pod("2")), True, id="resize requested"),
         pytest.param(typed(pod("1"), **given_to("2")), typed(pod("1"), **given_to("1")), True, id="resize done"),
-        pytest.param(typed(pod("1"), **given_to("1", "2")), typed(pod("1"), **given_to("1")), True, id="allocated less"),
+        pytest.param(typed(pod("1"), **given_to("1", "2")), typed(pod("1"), **given_to("1")), True, id="less allotted"),
         pytest.param(typed(pod("9")), typed(pod("9"), **pending("Infeasible")), True, id="its node refuses a resize"),
         pytest.param(typed(pod("9")), typed(pod("9"), **pending("Deferred")), False, id="its node defers a resize"),
         pytest.param(typed(pod("1")), typed(pod("1", activeDeadlineSeconds=9)), True, id="given a deadline"),
