@@ -286,8 +286,8 @@ class Informer(Generic[T]):
 
     async def _confirm(self) -> None:
         """One step to what a list would now show. Up to SMALL objects are listed. For more, a list of one object tells
-        the version, and a short watch shows it with its changes or its bookmark. Where versions are no numbers, or
-        that does not help, all are listed, too.
+        the version, and a short watch shows it with its changes or its bookmark. Where versions are no numbers, or went
+        back (the storage was restored), or that does not help, all are listed, too.
 
         The version is that of the kind's own server and storage, which may be others than those of the lease.
         """
@@ -295,7 +295,7 @@ class Informer(Generic[T]):
         if many and self._catch_ups < MOST_CATCH_UPS:
             self._catch_ups += 1
             bound = number_of((await self._page("", limit=1)).resource_version)
-        if not bound:
+        if not bound or bound < number_of(self.last_version):
             await self._fill_by_list()
             return
         self.progress.at(bound, self._confirmed)

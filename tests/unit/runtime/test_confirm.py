@@ -107,3 +107,14 @@ def test_versions_that_are_no_numbers_are_not_compared() -> None:
     took, informer = synced_after(server)
     assert took == 0
     assert [obj.name for obj in informer.store] == ["b"]
+
+
+@pytest.mark.usefixtures("large")
+def test_all_are_listed_where_versions_went_back() -> None:
+    """As after a restore from a backup: API servers accept a watch from a version that lies ahead of theirs, and send
+    nothing before they have reached it."""
+    server = Server([FIRST], [page(3, pod("b", 2))] * 2)
+    took, informer = synced_after(server)
+    assert took == 0
+    assert [obj.name for obj in informer.store] == ["b"]
+    assert [(one["verb"], one.get("resourceVersion", "")) for one in server.asked[2:]] == [("list", ""), ("watch", "3")]
