@@ -5,6 +5,7 @@ upstream: pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -131,7 +132,7 @@ class _Reader:
         if not folder:
             return Keys(None, signs), None
         first, second = Path(folder, "apiserver.crt"), Path(folder, "apiserver.key")
-        if not (first.exists() and second.exists()):
+        if not (os.path.exists(first) and os.path.exists(second)):
             return Keys(None, signs), Path(folder)
         return Keys(KeyPair(self._file("cert-dir", str(first)), self._file("cert-dir", str(second))), signs), None
 

@@ -150,7 +150,7 @@ def _float(text: str) -> float | str:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [path]
     try:
         return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS)

@@ -55,10 +55,11 @@ def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tu
     """The certificate and key files in a directory, created if they do not exist. Raises RunError."""
     folder = Path(directory)
     cert_file, key_file = folder / f"{name}.crt", folder / f"{name}.key"
-    if cert_file.exists() != key_file.exists():
-        there, missing = (cert_file, key_file) if cert_file.exists() else (key_file, cert_file)
+    has_cert, has_key = (os.path.exists(file) for file in (cert_file, key_file))  # those of Path raise for some folders
+    if has_cert != has_key:
+        there, missing = (cert_file, key_file) if has_cert else (key_file, cert_file)
         raise RunError(f"cert-dir: {there} is there without {missing.name}: put both there, or remove it")
-    if not cert_file.exists():
+    if not has_cert:
         pair = make_pair(bind_address, now)
         try:
             folder.mkdir(parents=True, exist_ok=True)

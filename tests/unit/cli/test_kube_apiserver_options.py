@@ -51,6 +51,11 @@ def test_a_folder_without_a_certificate_gets_one(tmp_path: Path) -> None:
     assert command.keys.serving is None
 
 
+def test_a_folder_that_cannot_be_searched_is_reported_when_it_is_written_to(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 300)
+    assert asked(f"--cert-dir={folder}").certificates == folder
+
+
 def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text('abc,me,u1,"a,b"\n\ndef,you,u2\n')

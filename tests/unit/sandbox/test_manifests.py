@@ -1,5 +1,6 @@
 """Manifests that are applied to a sandbox, and the report about its objects."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -221,6 +222,8 @@ def test_a_text_is_no_manifest(sandbox: Sandbox) -> None:
         ManifestError, match=r"is the path of a file or folder, or an object, not YAML: yaml\.safe_load"
     ):
         sandbox.apply("apiVersion: v1\nkind: ConfigMap\n")
+    with pytest.raises(ManifestError, match="^cannot read .*: File name too long$"):
+        sandbox.apply(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x" * 300}}))
 
 
 def test_a_kind_with_a_typo_is_guessed(sandbox: Sandbox) -> None:

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import parse_bundle
-from kcm_cli.manager.server.self_signed import Pair
+from kcm_cli.manager.server.self_signed import Pair, kept_pair
 from kcm_cli.manager.server.tls import ServingTls, Source, names_in
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from tests.trust.cases import LEAF, ROOT, Form, Signed, sign
@@ -122,3 +123,9 @@ def test_a_common_name_is_a_server_name_if_it_is_a_dns_name(common: str, used: b
     signed = sign(replace(LEAF, name=common, sans=("a.example", "192.0.2.7")))
     found = names_in(Pair(signed.pem, signed.secret))
     assert set(found) == {"a.example", *([common] if used else [])}
+
+
+def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path) -> None:
+    """As one of another user's, or one with too long a name."""
+    with pytest.raises(RunError, match=r"^cert-dir: cannot write .*: File name too long$"):
+        kept_pair(str(tmp_path / ("x" * 300)), "kcm", "127.0.0.1", datetime.now(UTC))
