@@ -427,7 +427,7 @@ class Manager:
 
         Controllers and the release of the lease share it, so that it bounds the whole stop.
         """
-        if not self._config.shutdown_timeout_s:
+        if self._config.shutdown_timeout_s <= 0:
             return None
         now = self._clock.monotonic()
         if self._stop_until is None:

@@ -107,9 +107,9 @@ def manager_of(
 class Life:
     """A manager with its lease, on a separate world."""
 
-    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch, *flags: str) -> None:
         self.world, self.stop = world, asyncio.Event()
-        self.manager, self.abandoned = manager_of(world, world.server.transport(), monkeypatch, self.stop)
+        self.manager, self.abandoned = manager_of(world, world.server.transport(), monkeypatch, self.stop, *flags)
 
     async def holder(self) -> str:
         spec = (await self.world.get(LEASES, "kcm", "kube-system"))["spec"]
@@ -182,13 +182,27 @@ async def test_errors_before_shutdown_are_reported(world: World) -> None:
         assert not await one.holder()
 
 
-async def test_controllers_that_do_not_end_are_reported_and_the_lease_is_kept(world: World) -> None:
-    async def goes_on(self: Worker) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(60)
+async def goes_on(self: Worker) -> None:
+    """Ends a minute after it was asked to."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await asyncio.sleep(60)
 
+
+@pytest.mark.parametrize("timeout", ["0", "-1s"])
+async def test_without_a_timeout_controllers_are_waited_for(world: World, timeout: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        one = Life(world, patch, f"--controller-shutdown-timeout={timeout}")
+        patch.setattr(Worker, "run", goes_on)
+        running = asyncio.ensure_future(one.manager.run())
+        await world.wait(LED_S)
+        one.stop.set()
+        await running
+        assert not await one.holder()
+
+
+async def test_controllers_that_do_not_end_are_reported_and_the_lease_is_kept(world: World) -> None:
     with pytest.MonkeyPatch.context() as patch:
         one = Life(world, patch)
         patch.setattr(Worker, "run", goes_on)
