@@ -107,7 +107,7 @@ def _configured(config: AuthenticationConfig) -> ProxyHeaders:
 
 def _published(data: Mapping[str, str], problems: list[str]) -> ProxyHeaders | None:
     def words(key: str) -> tuple[str, ...]:
-        return codec.decode(data.get(key) or "[]", tuple[str, ...])  # or null, of a flag that is not given
+        return codec.decode(data.get(key) or "[]", tuple[str, ...])  # null is empty, as in Go
 
     try:
         return ProxyHeaders(

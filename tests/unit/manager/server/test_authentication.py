@@ -133,7 +133,7 @@ def test_invalid_settings_of_the_cluster_are_ignored() -> None:
 
 
 def test_lists_of_the_cluster_may_be_null() -> None:
-    """kube-apiserver publishes null where a flag is not given, as --requestheader-allowed-names often is."""
+    """Go writes a list that is not set as null, and reads that as empty."""
     data = {
         "requestheader-client-ca-file": sign(ROOT).pem.decode(),
         "requestheader-username-headers": '["X-Remote-User"]',
