@@ -525,8 +525,13 @@ class Kubelets:
                 subresource="status",
                 reason=reason or "status changed",
             )
-        except (NotFound, Conflict):
-            return None  # it was deleted, or recreated: an informer event follows
+        except NotFound:
+            return None
+        except Conflict:
+            current = self._pods.store.get(pod.key)
+            if current is not None and current.uid == pod.uid:  # perhaps an event follows that says otherwise
+                raise
+            return None
         return answer.metadata.resource_version
 
     async def _delete(self, pod: SimulatedPod) -> None:

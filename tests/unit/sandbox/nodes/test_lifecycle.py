@@ -11,6 +11,7 @@ from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox import snapshots
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.nodes.agents import Agent
@@ -306,6 +307,14 @@ async def test_a_kubelet_has_the_last_word_on_its_pods(world: World):
     await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": None}}})
     await world.wait(1)
     assert await world.condition("a", "Ready") == ready
+
+
+async def test_a_status_that_met_a_conflict_is_reported_again(world: World):
+    await world.pod("a", {"restartPolicy": "Never"}, run_time="5s")
+    await world.wait(2)
+    world.server.api.faults.add(Fault("conflict", resources=("pods/status",), times=1))
+    await world.wait(10)
+    assert (await world.status("a"))["phase"] == "Succeeded"
 
 
 async def test_a_condition_that_holds_again_has_no_reason(world: World):
