@@ -53,7 +53,7 @@ class TwinStorage(StorageWorker):
             if len(left) != len(attachment.metadata.finalizers):
                 await self._set_finalizers(VOLUME_ATTACHMENTS, attachment, left)
         elif not attachment.status.attached:
-            await self._attached(name)
+            await self._attached(attachment)
 
 
 def _volume(doc: Doc, provisioner: str, claim: PersistentVolumeClaim) -> Doc:

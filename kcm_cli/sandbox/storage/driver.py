@@ -120,7 +120,7 @@ class StorageDriver(StorageWorker):
         self._emit(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
 
     async def _claim_status(self, claim: PersistentVolumeClaim, status: Doc) -> None:
-        patch: Doc = {"status": status}
+        patch: Doc = {"metadata": {"uid": claim.uid}, "status": status}
         await self._client.patch(
             PERSISTENT_VOLUME_CLAIMS,
             claim.namespace,
@@ -150,7 +150,7 @@ class StorageDriver(StorageWorker):
             if plan.ATTACHER_FINALIZER not in attachment.metadata.finalizers:
                 finalizers = [*attachment.metadata.finalizers, plan.ATTACHER_FINALIZER]
                 await self._set_finalizers(VOLUME_ATTACHMENTS, attachment, finalizers)
-            await self._attached(name)
+            await self._attached(attachment)
         elif plan.to_detach(attachment):
             left = plan.without(attachment.metadata.finalizers, plan.ATTACHER_FINALIZER)
             await self._set_finalizers(VOLUME_ATTACHMENTS, attachment, left)

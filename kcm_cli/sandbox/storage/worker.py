@@ -6,7 +6,7 @@ from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, VolumeAttachment
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning.actions import MERGE
@@ -75,9 +75,11 @@ class StorageWorker:
         elif deletes(volume) and plan.is_over(volume):
             await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
 
-    async def _attached(self, name: str) -> None:
-        status: Doc = {"status": {"attached": True}}
-        await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
+    async def _attached(self, attachment: VolumeAttachment) -> None:
+        patch: Doc = {"metadata": {"uid": attachment.uid}, "status": {"attached": True}}
+        await self._client.patch(
+            VOLUME_ATTACHMENTS, "", attachment.name, patch, content_type=MERGE, subresource="status"
+        )
 
     async def _set_finalizers(self, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
         """Write the finalizers of this version of an object. None: no finalizers."""

@@ -4,6 +4,7 @@ import json
 
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.kit.controlling import controllers
 from tests.kit.world import World, resource
 
@@ -220,3 +221,32 @@ async def test_volumes_are_attached_and_detached(world: World):
     await world.delete(ATTACHMENTS, "x")
     await world.wait()
     assert await names(world, ATTACHMENTS) == ["y"]
+
+
+async def test_an_attachment_that_is_created_again_is_attached_as_any_other(world: World):
+    faults = world.server.api.faults
+    faults.add(Fault("delay", verbs=("patch",), resources=("volumeattachments/status",), delay_s=2, times=1))
+    spec = {"attacher": "csi.sandbox.kcm.dev", "nodeName": "node-1", "source": {"persistentVolumeName": "pv"}}
+    await world.create(ATTACHMENTS, {"metadata": {"name": "x"}, "spec": spec})
+    await world.wait()
+    await world.patch(ATTACHMENTS, "x", {"metadata": {"finalizers": None}})
+    await world.delete(ATTACHMENTS, "x")
+    await world.create(ATTACHMENTS, {"metadata": {"name": "x"}, "spec": spec})
+    await world.wait(5)
+    again = await world.get(ATTACHMENTS, "x")
+    assert again["status"]["attached"] is True
+    assert again["metadata"]["finalizers"] == ["external-attacher/csi-sandbox-kcm-dev"]
+
+
+async def test_a_claim_that_is_created_again_is_not_expanded_for_the_former_one(world: World):
+    faults = world.server.api.faults
+    async with binder(world):
+        await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
+        await world.wait(20)
+        faults.add(Fault("delay", verbs=("patch",), resources=("persistentvolumeclaims/status",), delay_s=2, times=1))
+        await world.patch(CLAIMS, "data", {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
+        await world.wait()
+        await remove_claim(world)
+        await world.create(CLAIMS, claim())
+        await world.wait(5)
+        assert (await world.get(CLAIMS, "data"))["status"] == {"phase": "Pending"}
