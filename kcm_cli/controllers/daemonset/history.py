@@ -83,6 +83,8 @@ class RevisionHistory:
     async def _count_collision(self, daemon_set: DaemonSet) -> None:
         """Raise status.collisionCount, which changes the name of the next revision."""
         fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
+        if fresh.uid != daemon_set.uid:
+            raise HashCollision(f"DaemonSet {daemon_set.key} in the cache was replaced by another one of its name")
         if fresh.status.collision_count != daemon_set.status.collision_count:
             raise HashCollision(f"DaemonSet {daemon_set.key} in the cache has an old collision count")
         count = (fresh.status.collision_count or 0) + 1

@@ -13,7 +13,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import refusal
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import LabelSelector, from_label_selector, to_label_selector
 from kcm_cli.rest.errors import ApiError, Conflict
@@ -66,7 +66,8 @@ class Targets:
             raise ScaleFailed(str(error)) from None
 
     async def write(self, found: TargetScale, replicas: int, *, reason: str = "") -> None:
-        """Set the number of replicas, with retries on conflict. Raises ScaleFailed."""
+        """Set the number of replicas, with retries on conflict. Raises ScaleFailed, also where another object has the
+        name by then: the number was not meant for that."""
         doc = found.doc
         for attempt in range(_ATTEMPTS):
             wanted = {**doc, "spec": {**nested_map(doc, "spec"), "replicas": replicas}}
@@ -75,14 +76,17 @@ class Targets:
                     found.resource, found.namespace, found.name, wanted, subresource="scale", reason=reason
                 )
             except Conflict as error:
-                if attempt == _ATTEMPTS - 1:
-                    raise ScaleFailed(str(error)) from None
+                refused = ScaleFailed(str(error))
             except RequestError as error:
                 raise ScaleFailed(str(error)) from None
             else:
                 return
+            if attempt == _ATTEMPTS - 1:
+                raise refused
             await self._clock.sleep(_PAUSE_S)
             doc = await self._again(found, doc)
+            if _uid(doc) != _uid(found.doc):
+                raise refused
 
     async def _again(self, found: TargetScale, doc: Doc) -> Doc:
         try:
@@ -98,6 +102,10 @@ class Targets:
             raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}")) from None
         except TransportError as error:
             raise ScaleFailed(str(error)) from None
+
+
+def _uid(doc: Doc) -> str:
+    return nested_str(doc, "metadata", "uid")
 
 
 def _readable(scale: Scale) -> Scale:

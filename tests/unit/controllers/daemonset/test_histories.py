@@ -4,6 +4,7 @@ from typing import Any
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.api.core import PODS
+from tests.kit.faults import Meanwhile
 from tests.kit.world import World, resource
 from tests.unit.controllers.daemonset.test_end_to_end import Story
 
@@ -111,6 +112,32 @@ async def test_a_name_collision_is_counted_and_another_name_is_used(world: World
         (made,) = [one for key, one in found.items() if key != name]
         assert made["data"] == first["data"]
         assert (await story.status())["numberAvailable"] == 3
+
+
+async def test_a_collision_is_not_counted_for_another_daemonset_of_the_name(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+    (name,) = await revisions(world)
+    await world.delete(DAEMON_SETS, "agent", propagation="Orphan")
+    await world.patch(DAEMON_SETS, "agent", {"metadata": {"finalizers": None}})
+    await world.delete(REVISIONS, name)
+    await world.create(REVISIONS, {"metadata": {"name": name}, "data": {"other": True}, "revision": 1})
+
+    async def replace() -> None:
+        await world.delete(DAEMON_SETS, "agent")
+        labels = {"app": "agent"}
+        pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i:2"}]}}
+        await story.make(selector={"matchLabels": labels}, template=pod)
+
+    transport = Meanwhile(world.server.transport(), "GET", "/daemonsets/agent", replace)
+    async with story.running(transport=transport):
+        await story.make()
+        await world.wait(60)
+        assert transport.happened
+        assert (await story.status())["numberAvailable"] == 3
+        assert not (await story.status()).get("collisionCount")
 
 
 async def test_history_is_limited_except_for_revisions_of_pods(world: World):

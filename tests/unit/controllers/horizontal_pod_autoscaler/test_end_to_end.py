@@ -18,6 +18,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAu
 from kcm_cli.machinery.labels import parse
 from kcm_cli.rest.transport import Around
 from tests.kit.controlling import Faulty
+from tests.kit.faults import Meanwhile
 from tests.kit.world import World
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
 
@@ -240,6 +241,23 @@ async def test_tolerance_per_direction(world: World, gate, size):
         await story.autoscale(behavior={"scaleUp": rules})
         await world.wait(40)
         assert await story.replicas() == size
+
+
+async def test_a_size_is_not_given_to_another_target_of_the_name(world: World):
+    story = Story(world)
+
+    async def replace() -> None:
+        await world.delete(DEPLOYMENTS, "web")
+        await story.deploy(7, cpu_total="350m")
+
+    transport = Meanwhile(world.server.transport(), "PUT", "/deployments/web/scale", replace)
+    async with story.running(transport=transport):
+        await story.deploy(1, cpu_total="150m")
+        await world.wait(20)
+        await story.autoscale()
+        while not transport.happened:
+            await world.wait(1)
+        assert await story.followed(10, step=1) == [7]
 
 
 async def test_a_recreated_autoscaler_has_no_history(world: World):
