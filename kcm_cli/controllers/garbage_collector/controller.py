@@ -404,6 +404,7 @@ class GarbageCollector:
         if not node.blocking:
             log.log(V2, "remove DeleteDependents finalizer for item", extra={"fields": {"item": me}})
             await self._objects.remove_finalizer(me, FOREGROUND, reason="no dependent is left")
+            self.graph.freed(node, FOREGROUND)
             return
         deps = node.dependents
         asked = [uid for uid in node.to_ask() if uid in deps and not deps[uid].deleting_dependents]
@@ -436,6 +437,7 @@ class GarbageCollector:
             if failed:
                 raise next((one for one in failed if isinstance(one, NoMatch)), failed[0])
             await self._objects.remove_finalizer(node.identity, ORPHAN, reason="its dependents are orphaned")
+            self.graph.freed(node, ORPHAN)
         except NoMatch:
             self._unmapped_owners.add(key)
             raise

@@ -124,12 +124,19 @@ class Graph:
     def __init__(self, absent: Recent) -> None:
         self._nodes: dict[str, Node] = {}
         self._absent = absent
+        self._freed: dict[str, str] = {}
+        """The finalizers that were removed from nodes, by uid."""
 
     def nodes(self) -> list[Node]:
         return list(self._nodes.values())
 
     def get(self, uid: str) -> Node | None:
         return self._nodes.get(uid)
+
+    def freed(self, node: Node, finalizer: str) -> None:
+        """The finalizer was removed from an object. If it is seen again, the object was deleted once more with it."""
+        if self._nodes.get(node.identity.uid) is node:
+            self._freed[node.identity.uid] = finalizer
 
     # -- an object was added or changed
 
@@ -231,12 +238,20 @@ class Graph:
                 return
 
     def _transitions(self, node: Node, meta: ObjectMeta, old: ObjectMeta | None, effects: Effects) -> None:
-        if _starts_with(ORPHAN, meta, old):
+        if self._starts(ORPHAN, node, meta, old):
             effects.orphan.append(node.identity.uid)
-        elif _starts_with(FOREGROUND, meta, old):
+        elif self._starts(FOREGROUND, node, meta, old):
             node.deleting_dependents, node.asked = True, 0
             effects.delete.extend(node.dependents)
             effects.delete.append(node.identity.uid)
+
+    def _starts(self, finalizer: str, node: Node, meta: ObjectMeta, old: ObjectMeta | None) -> bool:
+        """Whether a deletion that waits for the finalizer starts, also again: the versions in between may be unseen."""
+        uid = node.identity.uid
+        started = _starts_with(finalizer, meta, old if self._freed.get(uid) != finalizer else None)
+        if started:
+            self._freed.pop(uid, None)
+        return started
 
     # -- an object is gone
 
@@ -283,6 +298,7 @@ class Graph:
 
     def _remove(self, node: Node, identity: Identity, effects: Effects) -> Effects:
         self._nodes.pop(node.identity.uid, None)
+        self._freed.pop(node.identity.uid, None)
         node.lose(node.identity.uid)  # it may own itself
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)

@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from kcm_cli.controllers.garbage_collector import controller
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.rest.transport import Around, Request, Response, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers, metric
 from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting
@@ -196,6 +197,44 @@ async def test_a_dependent_that_no_longer_blocks_frees_its_owner(story: Story):
         await story.world.patch(CONFIG_MAPS, "blocks", {"metadata": {"ownerReferences": [root]}})
         await story.world.wait(30)
         assert await story.is_deleted("root")
+
+
+class Skipping(Around):
+    """Watches bring nothing from the collector's first patch on while ``skips`` is set, as where a list follows."""
+
+    skips = False
+
+    async def send(self, request: Request) -> Response:
+        self.skips = self.skips or request.method == "PATCH"
+        return await self._inner.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            yield Stream(stream.status, stream.headers, self._left(stream.chunks))
+
+    async def _left(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if not self.skips:
+                yield chunk
+
+
+@pytest.mark.parametrize("propagation", ["Foreground", "Orphan"])
+async def test_an_object_that_is_deleted_again_and_again_ends(story: Story, propagation: str):
+    """The version without the collector's finalizer is not seen."""
+    transport = Skipping(story.world.server.transport())
+    async with story.running(transport):
+        await story.make("root", finalizers=("example.com/held",))
+        await story.world.wait(5)
+        await story.world.delete(CONFIG_MAPS, "root", propagation=propagation)
+        await story.world.wait(5)
+        assert transport.skips
+        assert (await story.world.get(CONFIG_MAPS, "root"))["metadata"]["finalizers"] == ["example.com/held"]
+        await story.world.delete(CONFIG_MAPS, "root", propagation=propagation)
+        transport.skips = False
+        await story.world.patch(CONFIG_MAPS, "root", {"metadata": {"labels": {"a": "b"}}})
+        await story.world.wait(5)
+        assert (await story.world.get(CONFIG_MAPS, "root"))["metadata"]["finalizers"] == ["example.com/held"]
 
 
 async def test_orphans_are_kept_without_owner_references(story: Story):

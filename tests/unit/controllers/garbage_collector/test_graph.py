@@ -202,6 +202,21 @@ def test_a_finalizer_added_during_the_deletion_is_a_start(scene: Scene) -> None:
     assert scene.add("owner", finalizers=("x", FOREGROUND), deleting=True) == {"delete": {"owner"}}
 
 
+@pytest.mark.parametrize("finalizer", [FOREGROUND, ORPHAN])
+def test_a_finalizer_that_is_seen_after_its_removal_is_a_start(scene: Scene, finalizer: str) -> None:
+    """The object was deleted once more, and the version without the finalizer was not seen."""
+    started = scene.add("owner", finalizers=("x", finalizer), deleting=True)
+    assert scene.add("owner", finalizers=("x", finalizer), deleting=True) == {}
+    node = scene.graph.get("owner")
+    assert node is not None
+    scene.graph.freed(node, finalizer)
+    assert scene.add("owner", finalizers=("x", finalizer), deleting=True) == started
+    assert scene.add("owner", finalizers=("x", finalizer), deleting=True) == {}
+    scene.remove(identity("owner"))
+    scene.graph.freed(node, finalizer)
+    assert not scene.graph._freed
+
+
 # -- owners change
 
 
