@@ -49,7 +49,7 @@ class Kinds(NamedTuple):
 class ResourceQuotaController:
     """A recount (the first two queues; keys are quotas, in the second one those that cannot be enforced yet) makes the
     usage equal to the objects in the caches. It follows a change of the quota, the release of an object, and a resync.
-    Keys of the third queue are a namespace and a kind of which something was released.
+    Keys of the third queue are a namespace and a kind of which something was released, or a deletion is overdue.
 
     A check (the fourth queue; keys are quotas) follows a new object and a change of the usage. It raises a usage that
     is too low, and lowers one that is too high when that is safe (see ``pace``).
@@ -68,12 +68,12 @@ class ResourceQuotaController:
             given_to_claims=enabled("RecoverVolumeExpansionFailure"),
             attributes_class=enabled("VolumeAttributesClass"),
         )
-        self._monitors = Monitors(context, features, self._freed, self._appeared)
+        self._monitors = Monitors(context, features, self._freed, self._appeared, self._ending)
         self.discovery = Refreshes(context, self.refresh, self._monitors.awaits)
         self._pace = Pace(context.clock)
 
     async def sync(self, key: str) -> float | None:
-        """Recount a quota."""
+        """Recount a quota, and again when the deletion of a pod becomes overdue: that ends its charge."""
         before = self._quotas.store.get(key)
         if before is None:
             return None
@@ -85,7 +85,7 @@ class ResourceQuotaController:
             return None
         self._pace.recounted(key)
         await self._write(quota, self._read(quota, kinds))
-        return LISTING_S if kinds.listing else None
+        return LISTING_S if kinds.listing else self._monitors.due_s(kinds.measured, quota.namespace)
 
     async def check(self, key: str) -> float | None:
         """Raise a usage that is too low. Lower one that is too high if it has not changed for a minute."""
@@ -224,6 +224,10 @@ class ResourceQuotaController:
         if self._quotas.store.count(NAMESPACE, meta.namespace):
             self._pace.released(meta)
             self._changes.add(_place(kind, meta.namespace))
+
+    def _ending(self, kind: GroupResource, namespace: str, seconds: float) -> None:
+        if self._quotas.store.count(NAMESPACE, namespace):
+            self._changes.add_after(_place(kind, namespace), seconds, retry=False)
 
     def _appeared(self, namespace: str) -> None:
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):

@@ -29,6 +29,8 @@ from kcm_cli.planning.quota.scopes import Requirement, matches
 
 AT_ONCE = 50
 """Objects that are measured before other tasks run."""
+JUST_AFTER_S = 0.1
+"""At the time itself, a deletion is not overdue yet."""
 
 
 class Lookups(msgspec.Struct, frozen=True):
@@ -124,6 +126,13 @@ class Ledger:
                     measured += 1
                     if measured % AT_ONCE == 0:
                         await asyncio.sleep(0)
+
+    def due_s(self, kinds: Iterable[GroupResource], namespace: str) -> float | None:
+        """Seconds until the deletion of an object is overdue, as of the last ``settle``; None if none is awaited."""
+        places = self._places.get(namespace, {})
+        found = (due for kind in kinds if kind in places for due in places[kind].due.values())
+        first = min(found, default=None)
+        return None if first is None else max(0.0, first - self._look.now().timestamp()) + JUST_AFTER_S
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts:
         """The usage of the objects of a kind that meet all requirements, as of the last ``settle``."""

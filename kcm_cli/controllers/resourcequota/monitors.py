@@ -14,7 +14,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
 from kcm_cli.api.devices import DEVICE_CLASSES, RESOURCE_CLAIMS, DeviceClass
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.resourcequota import plan
-from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
+from kcm_cli.controllers.resourcequota.ledger import JUST_AFTER_S, Ledger, Lookups
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.definitions import mapper, name_of
@@ -43,7 +43,7 @@ class Monitors:
     """The watched kinds. upstream: QuotaMonitor.
 
     released(kind, metadata): called when usage may have decreased, with that of the object. appeared(namespace): called
-    for each new object.
+    for each new object. ending(kind, namespace, seconds): called when usage may decrease after so many seconds.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class Monitors:
         features: Features,
         released: Callable[[GroupResource, ObjectMeta], None],
         appeared: Callable[[str], None],
+        ending: Callable[[GroupResource, str, float], None],
     ) -> None:
         self._context, self._features = context, features
         self._mapper = mapper(context)
         self._released = released
         self._appeared = appeared
+        self._ending = ending
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._counting: dict[GroupResource, Listener[Any]] = {}
         """The listeners of kinds that are only counted; without one, such a kind has ceased to be served."""
@@ -128,6 +130,10 @@ class Monitors:
         for kind in followed:
             self._ledger.keep(kind, namespace)
         await self._ledger.settle(followed, namespace)
+
+    def due_s(self, kinds: Iterable[GroupResource], namespace: str) -> float | None:
+        """Seconds until the usage of measured kinds may decrease without a change; None if that is not awaited."""
+        return self._ledger.due_s(kinds, namespace)
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts | None:
         """The usage of a measured kind; None if it is not served, or not measured."""
@@ -232,8 +238,11 @@ class Monitors:
 
     def _updated(self, kind: GroupResource, old: Object, new: Object) -> None:
         self._ledger.touch(kind, new)
-        if plan.frees(old, new, self._context.clock.now()):
+        now, due = self._context.clock.now(), plan.overdue_from(new)
+        if plan.frees(old, new, now):
             self._released(kind, new.metadata)
+        elif due is not None and due != plan.overdue_from(old):
+            self._ending(kind, new.namespace, due - now.timestamp() + JUST_AFTER_S)
 
     def _deleted(self, kind: GroupResource, obj: Object) -> None:
         self._ledger.touch(kind, obj)

@@ -690,3 +690,22 @@ async def test_a_resize_that_the_node_refuses_is_not_charged(world: World, story
         await reports({"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]})
         await world.wait(3)
         assert await story.used() == {"requests.cpu": "1"}
+
+
+@pytest.mark.cluster(alone=True)
+async def test_pods_whose_deletion_is_overdue_are_not_charged(world: World, story: Story):
+    """Their node is lost, and nothing about them changes any more."""
+    async with story.running():
+        await story.quota({"requests.cpu": "9"})
+        for name, grace_s in (("first", 10), ("second", 20), ("stays", 10)):
+            await story.pod(name, "1", terminationGracePeriodSeconds=grace_s, nodeName="lost")
+        await world.wait(5)
+        assert await story.used() == {"requests.cpu": "3"}
+        for name in ("second", "first"):
+            await world.delete(PODS, name)
+        await world.wait(19)
+        assert await story.used() == {"requests.cpu": "3"}
+        await world.wait(4)
+        assert await story.used() == {"requests.cpu": "2"}
+        await world.wait(20)
+        assert await story.used() == {"requests.cpu": "1"}
