@@ -143,27 +143,33 @@ class Monitors:
 
         A resource that is no longer served keeps its remaining nodes, as upstream: they are removed when it is served
         again and its list does not have the objects. A resource that is watched in another version keeps the old watch
-        until the new one has synced.
+        until the new one has synced and is no older.
         """
         now = {(gvr.group, gvr.plural): self._listening[gvr] for gvr in self._followed}
         for gvr in self._listening.keys() - self._followed.keys():
             informer, other = self._listening[gvr], now.get((gvr.group, gvr.plural))
             if other is not None:
-                if not other.synced.is_set():
+                lacking = _lacking(informer, other)
+                if not other.synced.is_set() or any(other.progress.behind(obj.version) for obj in lacking):
                     continue
-                self._deleted(gvr, informer, other)
+                kind = ObjectKind(gvr.group_version, informer.resource.kind)
+                for obj in lacking:
+                    self._put(Deleted(kind, obj))
             elif len(informer.store) or informer.store.unknown():
                 continue
             del self._listening[gvr]
             self._context.informers.release(informer, self._listeners.pop(gvr))
 
-    def _deleted(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
-        """Report objects of one version's cache that another version's cache does not have as deleted."""
-        kind, unknown = ObjectKind(gvr.group_version, informer.resource.kind), other.store.unknown()
-        for obj in informer.store.list():
-            held = other.store.get(obj.key)
-            if obj.key not in unknown and (held is None or held.uid != obj.uid):
-                self._put(Deleted(kind, obj))
+
+def _lacking(informer: AnyInformer, other: AnyInformer) -> list[Object]:
+    """The objects of one version's cache that another version's cache does not have: those that were deleted, and those
+    that are newer than that cache."""
+    unknown, found = other.store.unknown(), list[Object]()
+    for obj in (*informer.store.list(), *map(_partial, informer.store.unknown().values())):
+        held = other.store.get(obj.key)
+        if obj.key not in unknown and (held is None or held.uid != obj.uid):
+            found.append(obj)
+    return found
 
 
 def _partial(obj: Undecodable) -> PartialObject:

@@ -730,6 +730,34 @@ async def test_objects_watched_in_another_version_are_collected(story: Story):
         assert await story.left(resource("widgets", "example.com", "v2")) == {}
 
 
+async def test_an_owner_that_the_cache_of_another_version_lacks_owns(story: Story):
+    """The other version's watch is slow. The former version's shows owners that are newer."""
+    transport = Held(story.world.server.transport(), story.world.clock, "/apis/example.com/v2/widgets")
+    await serve_widgets(story.world)
+    async with story.running(transport):
+        await story.make("first", **widget("widgets"))
+        await story.world.wait(40)
+        (version,) = (await story.world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
+        await story.world.patch(
+            CRDS, "widgets.example.com", {"spec": {"versions": [version, version | {"name": "v2", "storage": False}]}}
+        )
+        both = ("informer example.com/v1/widgets", "informer example.com/v2/widgets")
+        while of_widgets("informer ") != both:
+            await story.world.wait(1)
+        await story.world.wait(1)
+        transport.hold()
+        await story.make("child", await story.make("owner", **widget("widgets")))
+        await story.world.wait(60)
+        assert await story.left() == {"child": ["owner"]}
+        assert of_widgets("informer ") == both
+        transport.release()
+        await story.world.wait(60)
+        assert of_widgets("informer ") == both[1:]
+        await story.world.delete(WIDGETS, "owner")
+        await story.world.wait(5)
+        assert await story.left() == {}
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_lost_requests_and_answers_delete_no_owned_object(story: Story, seed):
     faulty = Faulty(story.world.server.transport(), random.Random(seed), 0.4)
