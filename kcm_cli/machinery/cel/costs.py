@@ -292,7 +292,9 @@ class _Estimate(msgspec.Struct):
                 return plus(costs[0], _LIST + 3), _LIST + 1
             case "map" | "transformList" | "sortBy":
                 return plus(test, costs[-1], _LIST + 2), _LIST + 1
-        return plus(test, costs[-1], _MAP + 2), _MAP + 1
+            case "transformMap":
+                return plus(test, costs[-1], 3), _MAP + 1
+        return plus(test, costs[-1], 2), _MAP + 1  # the entry of transformMapEntry is a map with a cost of its own
 
     @contextmanager
     def _steps(self, node: Macro) -> Iterator[None]:
