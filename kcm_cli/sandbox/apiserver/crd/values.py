@@ -29,6 +29,8 @@ _TYPES: dict[type, str] = {
     list: "array",
     dict: "object",
 }
+_MOST_EXACT = (1 << 53) - 1
+"""The largest integer that every reader of JSON knows exactly."""
 _INT_LIMITS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
 _FLOAT32_MOST = 3.4028235677973366e38
 
@@ -299,14 +301,15 @@ class Checker:
 
 def _whole(value: float) -> bool:
     """Whether a float is an integer that JSON can represent exactly."""
-    return math.isfinite(value) and value == int(value) and abs(value) <= (1 << 53) - 1
+    return math.isfinite(value) and value == int(value) and abs(value) <= _MOST_EXACT
 
 
 def _is_multiple(value: float, factor: float) -> bool:
     if isinstance(value, int) and factor == int(factor):
         return value % int(factor) == 0
     quotient = value / factor if factor >= 1 else 1 / factor * value
-    return math.isfinite(quotient) and math.isclose(quotient, round(quotient), rel_tol=1e-9, abs_tol=0)
+    exact = math.isfinite(quotient) and abs(quotient) <= _MOST_EXACT
+    return exact and math.isclose(quotient, round(quotient), rel_tol=1e-9, abs_tol=0)
 
 
 def _limit(limit: float | None) -> float | None:
@@ -314,9 +317,12 @@ def _limit(limit: float | None) -> float | None:
 
 
 def _equal(value: object, choice: object) -> bool:
-    """Equality for enums: numbers are compared by value."""
+    """Equality for enums: numbers are compared by value, without the fraction if the choice is an integer."""
     if isinstance(value, bool) or isinstance(choice, bool):
         return value is choice
     if isinstance(value, int | float) and isinstance(choice, int | float):
-        return widen(value) == widen(choice)
+        given, wanted = widen(value), widen(choice)
+        if isinstance(given, float) and isinstance(wanted, int) and math.isfinite(given):
+            given = int(given)
+        return given == wanted
     return same(value, choice)

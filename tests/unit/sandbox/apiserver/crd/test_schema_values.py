@@ -91,6 +91,13 @@ def texts(schema, value, *old):
         ),
         pytest.param({"type": "number", "multipleOf": 0.5}, 2.5, [], id="multiple of a fraction"),
         pytest.param(
+            {"type": "number", "multipleOf": 0.5},
+            1e16 * 1.5,
+            ["x: Invalid value: 1.5e+16: x in body should be a multiple of 0.5"],
+            id="multiple that JSON does not know exactly",
+        ),
+        pytest.param({"type": "number", "enum": [1, 2]}, 1.5, [], id="enum of integers, without the fraction"),
+        pytest.param(
             {"type": "number", "maximum": 1, "exclusiveMaximum": True},
             1,
             ["x: Invalid value: 1: x in body should be less than 1"],
