@@ -75,7 +75,7 @@ def read(entries: object) -> Managers:
 
 
 def read_stated(entries: object) -> Managers:
-    """The managers in a request, without those that own no field. Raises BadManagedFields."""
+    """The managers in a request, also those that own no field. Raises BadManagedFields."""
     found: Managers = {}
     for manager_id, owned in read(entries).items():
         stated = (owned.entry or {}).get("fieldsV1")
@@ -83,8 +83,7 @@ def read_stated(entries: object) -> Managers:
             fields = stated_fields({} if stated is None else stated)
         except BadFields as error:
             raise BadManagedFields(f"error decoding fieldsV1: {error}") from None
-        if fields:
-            found[manager_id] = owned if fields == owned.fields else replace(owned, fields=fields, entry=None)
+        found[manager_id] = owned if fields == owned.fields else replace(owned, fields=fields, entry=None)
     return found
 
 

@@ -254,16 +254,17 @@ def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, chan
 
 def check_kind(config: Doc, wanted_version: str, wanted_kind: str) -> None:
     """The configuration must be of this kind. Raises ApiError."""
-    api_version, kind = str(config.get("apiVersion", "")), str(config.get("kind", ""))
-    if (api_version, kind) != (wanted_version, wanted_kind):
-        raise ApiError(400, "BadRequest", f"invalid object type: {_gvk(api_version, kind)}")
+    stated = _stated_gvk(config)
+    if stated != _gvk(wanted_version, wanted_kind):
+        raise ApiError(400, "BadRequest", f"invalid object type: {stated}")
 
 
 def check_config(place: WriteTarget, config: Doc) -> None:
     """The configuration must be of the path's kind and match its type. Raises ApiError."""
     check_kind(config, place.version, place.resource.kind)
     meta = config.get("metadata")
-    if isinstance(meta, dict) and meta.get("managedFields") is not None:
+    managed = meta.get("managedFields") if isinstance(meta, dict) else None
+    if isinstance(managed, list) and all(isinstance(entry, dict) for entry in managed):
         raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")
     _refuse_untyped("patch", config, typed.listed(typed.problems(place.node, config)))
 
@@ -286,8 +287,18 @@ def described(config: Doc) -> str:
     """``namespace/name; apps/v1, Kind=Deployment``."""
     meta = config.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
-    gvk = _gvk(str(config.get("apiVersion", "")), str(config.get("kind", "")))
-    return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {gvk}"
+    return f"{_text(meta, 'namespace')}/{_text(meta, 'name')}; {_stated_gvk(config)}"
+
+
+def _stated_gvk(config: Doc) -> str:
+    """The apiVersion and kind of a configuration, as far as they are such."""
+    api_version = _text(config, "apiVersion")
+    return _gvk("", "") if api_version.count("/") > 1 else _gvk(api_version, _text(config, "kind"))
+
+
+def _text(doc: Doc, key: str) -> str:
+    value = doc.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _gvk(api_version: str, kind: str) -> str:

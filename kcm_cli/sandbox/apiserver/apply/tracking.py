@@ -110,6 +110,7 @@ class Tracker:
         managers = _known_managers(old, given, from_request=not place.subresource)
         if not managers and old is not None:
             return  # not tracked, until the first apply
+        managers = {manager_id: owned for manager_id, owned in managers.items() if owned.fields}
         before = without_managed(old) if old is not None else place.empty
         manager_id = place.manager(manager, UPDATE)
         try:

@@ -155,6 +155,18 @@ def test_empty_managed_fields_remove_all_managers_and_stop_tracking(patching):
     assert live.put("other", {"data": {"a": "3"}}).owners == {}
 
 
+def test_managed_fields_without_fields_keep_tracking(patching):
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+    live = Live(patching).put("tool", {"data": {"a": "1"}})
+    live.put("other", {"metadata": {"name": "x", "managedFields": [entry]}, "data": {"a": "2"}})
+    assert live.owners == {("other", "Update", ""): {"f:data": {"f:a": {}}}}
+
+
+def test_managed_fields_that_are_no_entries_are_ignored_in_an_apply(patching):
+    live = Live(patching).apply("alice", {"metadata": {"name": "x", "managedFields": [None]}, "data": {"a": "1"}})
+    assert live.owners == {("alice", "Apply", ""): data("a")}
+
+
 def test_the_oldest_updaters_are_merged_when_there_are_too_many(patching):
     live = Live(patching)
     content = {}
@@ -311,9 +323,17 @@ def _template(*containers):
             " .spec.replicas: expected numeric (int or float), got string",
         ),
         ({"kind": "ReplicaSet"}, 400, "invalid object type: apps/v1, Kind=ReplicaSet"),
+        ({"kind": 1}, 400, "invalid object type: apps/v1, Kind="),
+        ({"apiVersion": "a/b/c"}, 400, "invalid object type: /, Kind="),
+        (
+            {"metadata": {"name": 5}},
+            500,
+            "failed to create typed patch object (/; apps/v1, Kind=Deployment):"
+            " .metadata.name: expected string, got &value.valueUnstructured{Value:5}",
+        ),
         ({"metadata": {"name": "x", "managedFields": [{}]}}, 400, "metadata.managedFields must be nil"),
     ],
-    ids=["duplicate", "unknown", "types", "number", "kind", "managed"],
+    ids=["duplicate", "unknown", "types", "number", "kind", "no kind", "version", "name", "managed"],
 )  # fmt: skip
 def test_errors_have_upstreams_texts(patching, config, code, text):
     with pytest.raises(ApiError) as caught:
