@@ -38,6 +38,7 @@ class Echo:
         if request.path.endswith("/big"):
             return Response(200, JSON, b"x" * 200_000)
         seen = {"method": request.method, "path": request.path, "query": request.query, "length": len(request.body)}
+        seen["as"] = [text for name, text in sorted(request.headers.items()) if name.startswith("impersonate-")]
         return Response(200, {**JSON, "warning": "one\ntwo"}, msgspec.json.encode(seen))
 
     async def _half(self) -> AsyncIterator[bytes]:

@@ -26,7 +26,7 @@ _RECEIVED_BYTES = 32 * 1024
 LIMITS = Limits(1024, all_head_bytes=4 << 20, sweep_s=5.0)
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
-_FIRST_COUNTS = frozenset(("authorization", "content-type"))
+_FIRST_COUNTS = frozenset(("authorization", "content-type", "impersonate-user", "impersonate-uid"))
 """Headers of which the first one is used, if they are repeated."""
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _ZERO = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")

@@ -192,7 +192,9 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
         return User(name, uid, groups, extra)
     if uid or groups or extra:
         shown = _go_user(uid, groups, extra)
-        raise bad_request(f"requested {shown} without impersonating a user name")
+        error = bad_request(f"requested {shown} without impersonating a user name")
+        error.headers["x-content-type-options"] = "nosniff"
+        raise error
     return None
 
 

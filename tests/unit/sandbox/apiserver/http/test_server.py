@@ -15,6 +15,14 @@ async def test_invalid_parameters_are_ignored() -> None:
         assert (await client.json())["query"] == [["e", "A"]]
 
 
+async def test_of_repeated_users_to_impersonate_the_first_one_counts() -> None:
+    async with connected() as client:
+        names = (b"group: g", b"uid: 1", b"user: a", b"group: h", b"uid: 2", b"user: b")
+        client.send(b"GET /x HTTP/1.1\r\nhost: a\r\n" + b"".join(b"impersonate-%s\r\n" % name for name in names))
+        client.send(b"\r\n")
+        assert (await client.json())["as"] == ["g\nh", "1", "a"]
+
+
 async def test_large_responses_are_compressed_if_accepted() -> None:
     async with connected() as client:
         client.send(b"GET /big HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n\r\n")

@@ -320,6 +320,7 @@ async def test_the_last_successful_impersonation_mode_is_tried_first(api: Api, g
 
 async def test_impersonating_groups_requires_a_user(api: Api) -> None:
     answer = await whoami(api, User("root", groups=("system:masters",)), group="g")
+    assert answer.headers["x-content-type-options"] == "nosniff"
     assert (answer.status, answer.message) == (
         400,
         'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without '
