@@ -145,7 +145,9 @@ class ApiServer:
             request = replace(request, headers={**request.headers, "audit-id": audit_id})
         try:
             if problem := unresolvable(request.path):
-                text = f"Internal Server Error: {quote(request.path)}: failed to create RequestInfo: {problem}\n"
+                query = f"?{request.sent_query}" if request.sent_query else ""
+                where = quote(request.path + query)
+                text = f"Internal Server Error: {where}: failed to create RequestInfo: {problem}{query}\n"
                 return text_response(500, text)
             user = self._security.authenticator.authenticate(request.headers, peer_cert, warnings)
             if "sec-websocket-protocol" in request.headers:

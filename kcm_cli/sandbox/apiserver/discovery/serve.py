@@ -155,6 +155,8 @@ class Discovery:
         if request.headers.get("if-none-match") == tag:
             return Response(304, headers, b"")
         response = Response(200, headers, body)
+        if media == negotiation.YAML:
+            return Response(200, headers, as_yaml(response).body)
         return response if media == negotiation.JSON else negotiation.as_protobuf(response, wanted)
 
 
@@ -166,14 +168,15 @@ def check_route(request: Request, produced: str = negotiation.BUILTIN_TYPES) -> 
 
 
 def _aggregated_media(header: str) -> str:
-    """The media type for aggregated discovery, preferably JSON; empty if the client does not accept it."""
+    """The media type for aggregated discovery, preferably not protobuf; empty if the client does not accept it."""
     found = ""
     for clause in negotiation.clauses(header):
         asked = (clause.param("g"), clause.param("v"), clause.param("as"))
         if asked != ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
             continue
-        if clause.accepts(negotiation.JSON):
-            return negotiation.JSON
+        for media in (negotiation.JSON, negotiation.YAML):
+            if clause.accepts(media):
+                return media
         if clause.media == negotiation.PROTOBUF:
             found = negotiation.PROTOBUF
     return found

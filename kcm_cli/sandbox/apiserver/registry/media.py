@@ -26,7 +26,8 @@ _DECODED = 50
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CONNECTIONS = frozenset(["exec", "attach", "portforward", "proxy"])
 """Subresources whose answers are of another server, whatever the client accepts."""
-KUBELET = CONNECTIONS | {"log"}
+LOG = "log"
+KUBELET = CONNECTIONS | {LOG}
 """Subresources that a kubelet serves. Their responses are not objects."""
 
 

@@ -142,8 +142,11 @@ def readable(request: Request, *, custom: bool) -> Request:
     return replace(request, headers={**request.headers, "content-type": JSON}, body=body)
 
 
-def check_route(header: str, *, listing: bool) -> None:
-    """Check an Accept header as the router of built-in resources does. Raises ApiError 406."""
+def check_route(header: str, *, listing: bool, text: bool = False) -> None:
+    """Check an Accept header as the router of built-in resources does. text: for a log. Raises ApiError 406."""
+    if text:
+        check_produced(header, f"text/plain, {BUILTIN_TYPES}")
+        return
     check_produced(header, f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
 
 

@@ -71,7 +71,7 @@ class Scaling:
 
     async def patch(self, call: Call) -> Response:
         """PATCH. Raises ApiError."""
-        media = call.content_type.partition(";")[0].strip()
+        media = call.content_type.partition(";")[0]
         if media in APPLY_TYPES:
             return await self._apply(call)
         self._updater.check_patch_type(call, media)

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry import negotiation, responses
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.media import CONNECTIONS, KUBELET, Media, PlainJson, YamlMedia, metadata_only
+from kcm_cli.sandbox.apiserver.registry.media import CONNECTIONS, LOG, Media, PlainJson, YamlMedia, metadata_only
 from kcm_cli.sandbox.apiserver.store import Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CUSTOM_SCALE, SCALE
@@ -33,8 +33,8 @@ def media(
     if (header in _PLAIN_HEADERS and not served.converts) or subresource in CONNECTIONS:
         return PlainJson(served)
     custom = served.info.custom
-    if not custom and subresource not in KUBELET:
-        negotiation.check_route(header, listing=verb in ("list", "watch"))
+    if not custom:
+        negotiation.check_route(header, listing=verb in ("list", "watch"), text=subresource == LOG)
     transforms = negotiation.TRANSFORMS if _has_table(core, served, subresource) else negotiation.PARTIAL
     form = negotiation.wanted(header, custom=custom, stream=verb == "watch", transforms=transforms)
     if form.transform != "Table":
@@ -48,9 +48,9 @@ def media(
 
 
 def _has_table(core: Core, served: Served, subresource: str) -> bool:
-    """Whether responses may be tables: not those of creations whose objects are not stored."""
+    """Whether responses may be tables: not logs, and not those of creations whose objects are not stored."""
     if subresource:
-        return subresource in KUBELET or subresource not in core.kinds.of(served.info).handlers
+        return subresource != LOG and subresource not in core.kinds.of(served.info).handlers
     return served.info.verbs != {"create"}
 
 

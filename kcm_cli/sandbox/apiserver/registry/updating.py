@@ -90,7 +90,7 @@ class Updater:
 
     async def patch(self, call: Call) -> Response:
         """PATCH. Raises ApiError."""
-        media = call.content_type.partition(";")[0].strip()
+        media = call.content_type.partition(";")[0]
         if media in APPLY_TYPES:
             return await self._apply(call)
         self.check_patch_type(call, media)
@@ -313,6 +313,9 @@ class Updater:
         if media not in _PATCH_TYPES and (media != STRATEGIC_MERGE or call.resource.custom):
             if call.resource.custom:
                 raise unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
+            known = (*_PATCH_TYPES, STRATEGIC_MERGE, *APPLY_TYPES)
+            if any(part.partition(";")[0].strip() in known for part in call.content_type.split(",")):
+                raise unsupported_media_type(", ".join(known))  # the router knows one of several, with spaces
             raise unsupported_patch()
 
 

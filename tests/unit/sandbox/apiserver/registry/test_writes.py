@@ -234,6 +234,24 @@ async def test_refusals(api: Api, method: str, path: str, body: object, status: 
     assert message in (await api.json(method, path, body, status=status))["message"]
 
 
+_UNKNOWN = "the body of the request was in an unknown format - accepted media types include: "
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ("application/merge-patch+json;x", ""),
+        ("application/merge-patch+json ;x", _UNKNOWN),
+        ("application/merge-patch+json,application/json", _UNKNOWN),
+        ("application/json", "415: Unsupported Media Type"),
+    ],
+)
+async def test_media_types_of_patches(api: Api, sent: str, message: str) -> None:
+    await api.config_map("a")
+    answer = await api.call("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "y"}}, content_type=sent)
+    assert (answer.status, answer.message[: len(message)] if message else "") == (415 if message else 200, message)
+
+
 @pytest.mark.parametrize(
     ("metadata", "data", "why"),
     [

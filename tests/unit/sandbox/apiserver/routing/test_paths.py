@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.types import User
 
 THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
@@ -118,6 +119,35 @@ async def test_the_aggregated_form_has_a_path_without_a_slash(api: Any) -> None:
         msgspec.json.decode((await api.call("GET", path, headers=wanted)).body)["kind"] for path in ("/apis", "/apis/")
     ]
     assert kinds == ["APIGroupDiscoveryList", "APIGroupList"]
+
+
+async def test_the_aggregated_form_in_yaml(api: Any) -> None:
+    form = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    answer = await api.get("/apis", accept=form)
+    assert (answer.status, answer.headers["content-type"]) == (200, form)
+    assert answer.body.startswith(b"apiVersion: apidiscovery.k8s.io/v2")
+
+
+async def test_a_path_without_a_resource_is_shown_with_its_query(api: Any) -> None:
+    path = "/apis/apps/v1/watch"
+    answer = await api.server.api.handle(Request("GET", path, (("a", "b"),), {}, b"", sent_query="a=b"))
+    why = f"unable to determine kind and namespace from url, {path}?a=b"
+    text = f'Internal Server Error: "{path}?a=b": failed to create RequestInfo: {why}\n'
+    assert (answer.status, answer.body.decode()) == (500, text)
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("text/html", 406),
+        ("application/*", 406),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", 406),
+        ("application/json, */*", 404),
+    ],
+)
+async def test_the_forms_of_logs(api: Any, accept: str, status: int) -> None:
+    answer = await api.get("/api/v1/namespaces/default/pods/none/log", accept=accept)
+    assert answer.status == status
 
 
 async def test_a_body_of_an_unknown_form_is_refused_even_if_it_is_empty(api: Any) -> None:
