@@ -151,6 +151,7 @@ class Creator:
             return kept
 
     def _store(self, call: Call, name: str, doc: Tree) -> Stored:
+        doc["metadata"].pop("selfLink", None)
         check = limit(self._core.storage_key(call.hub.info, object_key(call.namespace, name)), 0)
         while True:
             try:

@@ -108,7 +108,7 @@ class Authenticator:
     def _of_token(self, token: str, audiences: Sequence[str], warnings: list[str]) -> Verdict:
         user = self._tokens.get(token)
         if user is not None:
-            common = tuple(each for each in self._accounts.audiences if each in audiences)
+            common = tuple(each for each in audiences if each in self._accounts.audiences)
             return Verdict(Authenticated(user, common)) if common else Verdict(None, INVALID_TOKEN)
         issuer = unverified_issuer(token)
         if issuer is None:

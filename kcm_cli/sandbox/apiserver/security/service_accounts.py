@@ -94,7 +94,7 @@ class ServiceAccountTokens:
     def _common_audiences(self, claims: Tree, wanted: Sequence[str]) -> tuple[str, ...]:
         audience = claims.get("aud") or list(self.audiences)
         own: list[str] = [audience] if isinstance(audience, str) else audience
-        common = tuple(each for each in own if each in wanted)
+        common = tuple(each for each in wanted if each in own)
         if not common:
             raise TokenError(f"token audiences {_listed(own)} is invalid for the target audiences {_listed(wanted)}")
         return common

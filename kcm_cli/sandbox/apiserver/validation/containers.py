@@ -114,13 +114,15 @@ def validate_ephemeral(containers: list[Tree], others: list[Tree], around: Surro
         yield from _NOT_EPHEMERAL(container, place)
 
 
-def _not_ephemeral(*names: str) -> tuple[rules.Field, ...]:
-    return tuple(rules.forbidden(name, "cannot be set for an Ephemeral Container") for name in names)
+def _not_ephemeral(*names: str, zero: bool = True) -> tuple[rules.Field, ...]:
+    return tuple(rules.forbidden(name, "cannot be set for an Ephemeral Container", zero=zero) for name in names)
 
 
 _NOT_EPHEMERAL = rules.fields(
-    *_not_ephemeral("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
-    *_not_ephemeral("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
+    *_not_ephemeral("ports", "resources", "resizePolicy"),
+    *_not_ephemeral("restartPolicy", zero=False),
+    *_not_ephemeral("restartPolicyRules"),
+    *_not_ephemeral("livenessProbe", "readinessProbe", "startupProbe", "lifecycle", zero=False),
     rules.each("volumeMounts", rules.fields(*_not_ephemeral("subPath", "subPathExpr"))),
 )
 

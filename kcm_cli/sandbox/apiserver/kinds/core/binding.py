@@ -9,6 +9,7 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, not_found, plain, storage_conflict
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
+from kcm_cli.sandbox.apiserver.registry.objects import wipe_system_fields
 from kcm_cli.sandbox.apiserver.registry.options import write_options
 from kcm_cli.sandbox.apiserver.registry.unstored import mutated, received, track
 from kcm_cli.sandbox.apiserver.schema import Target
@@ -25,6 +26,8 @@ async def bind(core: Core, call: Call) -> Response:
     """POST .../pods/NAME/binding, or .../bindings. Raises ApiError."""
     options = write_options("CreateOptions", call.request, call.query)
     binding = received(core, call, options, _BINDING)
+    if not call.name:
+        wipe_system_fields(binding["metadata"])  # .../bindings has no preconditions
     track(core, call, options, binding, _BINDINGS)
     attrs = await mutated(core, call, options, call.name or binding["metadata"].get("name") or "", binding)
     meta, target = binding["metadata"], binding.get("target") or {}

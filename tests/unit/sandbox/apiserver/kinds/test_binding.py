@@ -88,6 +88,12 @@ async def test_a_binding_of_another_pod_is_refused(api: Api, meta: dict[str, str
     assert "nodeName" not in (await api.json("GET", f"{PODS}/p"))["spec"]
 
 
+async def test_a_binding_in_the_collection_has_no_uid(api: Api) -> None:
+    await new_pod(api)
+    await api.json("POST", "/api/v1/namespaces/default/bindings", binding(uid="other"), status=201)
+    assert (await api.json("GET", f"{PODS}/p"))["spec"]["nodeName"] == "n"
+
+
 async def test_a_gated_pod_is_not_bound(api: Api) -> None:
     await new_pod(api, schedulingGates=[{"name": "example.com/wait"}])
     refused = await api.json("POST", f"{PODS}/p/binding", binding(), status=409)

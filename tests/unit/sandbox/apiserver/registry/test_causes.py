@@ -283,6 +283,15 @@ async def test_a_self_link_is_not_kept(api: Api) -> None:
     assert "selfLink" not in (await api.json("PUT", f"{NS}/configmaps/x", body))["metadata"]
 
 
+@pytest.mark.parametrize("sent", ["application/json", "application/apply-patch+yaml"])
+async def test_a_self_link_of_what_a_write_creates_is_not_kept(api: Api, sent: str) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x"
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "x", "selfLink": "/x"}}
+    method, query = ("PUT", {}) if sent == "application/json" else ("PATCH", {"fieldManager": "m"})
+    made = await api.json(method, path, body, status=201, query=query, content_type=sent)
+    assert "selfLink" not in made["metadata"]
+
+
 async def test_a_dry_run_shows_the_self_link_that_is_not_kept(api: Api) -> None:
     await api.config_map("x")
     path, dry = f"{NS}/configmaps/x", {"dryRun": "All"}

@@ -161,6 +161,9 @@ def test_tokens_for_other_audiences_are_refused(world: World) -> None:
     token = world.token(audiences=["vault"])
     assert world.refused(token)
     assert world.security.authenticator.review(token, ("vault", "x"), []).found is not None
+    several = world.token(audiences=["a", "b", "a"])
+    found = world.security.authenticator.review(several, ("b", "a"), []).found
+    assert found is not None and found.audiences == ("b", "a"), "as they were asked for"
     assert world.why(token) == (
         f'[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["{ISSUER}"]]'
     )

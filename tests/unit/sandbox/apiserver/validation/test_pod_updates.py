@@ -83,6 +83,18 @@ def test_existing_ephemeral_containers_stay():
     assert texts == ['Forbidden: existing ephemeral containers "e" may not be removed\n']
 
 
+@pytest.mark.parametrize("field", ["lifecycle", "livenessProbe", "restartPolicy"])
+def test_an_ephemeral_container_does_not_state_even_empty_fields(field):
+    old = kit.stored(kit.PODS, kit.pod())
+    rules = kit.rules(kit.PODS, "ephemeralcontainers")
+    found = {"name": "e", "image": "i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
+    stated: object = "" if field == "restartPolicy" else {}
+    new = kit.changed(old, spec__ephemeralContainers=[{**found, field: stated}])
+    rules.prepare_update(new, old)
+    fields = [error.field for error in rules.validate_update(new, old)]
+    assert f"spec.ephemeralContainers[0].{field}" in fields
+
+
 def test_a_resize_changes_amounts_but_not_the_class():
     old = kit.stored(kit.PODS, kit.pod(container={"resources": _CPU}))
     rules = kit.rules(kit.PODS, "resize")
