@@ -1036,3 +1036,36 @@ def test_each_point_is_a_reported_test(tmp_path: Path) -> None:
     assert f"again: pytest --kcm-perturb --kcm-replay '{point}'" in output
     assert "kcm-perturb: 0 points stood, 1 not" in output
     assert f"test_it.py::test_copies: {absent} did not come up: nothing was perturbed" in output
+
+
+ASYNC = """
+import asyncio
+import inspect
+import pytest
+
+class Awaited(pytest.Function):
+    def runtest(self):
+        asyncio.run(self.obj(**{name: self.funcargs[name] for name in self._fixtureinfo.argnames}))
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector, name, obj):
+    if inspect.iscoroutinefunction(obj) and name.startswith("test_"):
+        return Awaited.from_parent(collector, name=name)
+
+@pytest.fixture(scope="session")
+def kcm_options():
+    from kcm_cli.testing import HostOptions
+    return HostOptions(nodes=0, controllers=False)
+"""
+AWAITING = """
+class TestAwaited:
+    async def test_it(self, kcm_operator):
+        assert kcm_operator.record
+"""
+
+
+def test_tests_of_other_plugins_run_as_these_make_them(tmp_path: Path) -> None:
+    """As pytest-asyncio, which has items of its own for coroutines."""
+    (tmp_path / "conftest.py").write_text(ASYNC)
+    output = run(tmp_path, "--kcm-perturb", source=AWAITING)
+    assert "2 passed" in output, output

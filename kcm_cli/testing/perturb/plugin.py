@@ -154,7 +154,7 @@ def _nodeid(item: pytest.Item) -> str:
 
 
 def _clone(item: pytest.Function, name: str) -> pytest.Function:
-    made = pytest.Function.from_parent(
+    made = type(item).from_parent(  # as the plugin that made it, such as one for coroutines, has it
         item.parent,
         name=name,
         callspec=getattr(item, "callspec", None),
