@@ -88,6 +88,8 @@ class Agent:
         """Use this network for the addresses of pods."""
         self.network = network
         self.addresses = Addresses(network, shape.spare_network(self.number))
+        self.has_looked = False
+        """Whether it has claimed the addresses of pods that its node had before."""
 
 
 class Renewals(Protocol):

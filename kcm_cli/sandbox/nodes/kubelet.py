@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.core import Condition
+from kcm_cli.api.core import Condition, PodIP
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
@@ -38,7 +38,12 @@ from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, PodAddresses, rejected, render
-from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_removed_reasons
+from kcm_cli.sandbox.nodes.status_patches import (
+    contradicted,
+    status_patch,
+    with_removed_addresses,
+    with_removed_reasons,
+)
 from kcm_cli.sandbox.views import (
     NODES,
     POD_METADATA,
@@ -148,6 +153,7 @@ class Kubelets:
     async def run(self) -> None:
         """Run the workers until cancelled."""
         await self._obstacles.synced()
+        await self._pods.synced.wait()
         await work_on(self._queue, WORKERS, self._sync, self._record)
 
     def node_changed(self, name: str) -> None:
@@ -256,7 +262,7 @@ class Kubelets:
         for key, life in self._lives.items():
             if namespace not in ("", life.pod.namespace):
                 continue
-            new = self._behaviour.script(life.pod, life.files)
+            new = self._script(life.pod, life.place, life.files)
             if new != life.script:
                 state = machine.advance(life.script, life.state, now)
                 known = life.script.problems
@@ -384,6 +390,12 @@ class Kubelets:
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
 
+    def _script(self, pod: SimulatedPod, place: PodAddresses, files: frozenset[str]) -> PodScript:
+        """What a pod's containers do, which know its addresses before the API server does."""
+        addresses = (PodIP(place.pod_ip),) if place.pod_ip else ()
+        status = replace(pod.status, host_ip=place.host_ip, pod_ip=place.pod_ip, pod_ips=addresses)
+        return self._behaviour.script(replace(pod, status=status), files)
+
     def _held(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         if state.stop is not None:
             return state
@@ -391,7 +403,7 @@ class Kubelets:
         held = machine.hold(state, volumes, self._obstacles.of_containers(pod, life.script, life.agent.images), now)
         if not _freed(state, held):
             return held
-        before, life.script = life.script, self._behaviour.script(pod, life.files)  # now it finds what it waited for
+        before, life.script = life.script, self._script(pod, life.place, life.files)  # now it finds what it waited for
         return machine.rewrite(before, life.script, held, now)
 
     def _reread(self, life: Life, state: PodState, now: float) -> PodState:
@@ -399,7 +411,7 @@ class Kubelets:
         again = [current.started_at is None and current.restart_at < math.inf for current in state.containers]
         if not any(again):
             return state
-        before, read = life.script, self._behaviour.script(life.pod, life.files)
+        before, read = life.script, self._script(life.pod, life.place, life.files)
         chosen = zip(before.containers, read.containers, again, strict=False)
         containers = tuple(new if ends else old for old, new, ends in chosen)
         if containers == before.containers[: len(again)]:
@@ -411,7 +423,7 @@ class Kubelets:
         """Apply a change of the pod's spec, metadata or status."""
         old, life.pod = life.pod, pod
         if _as_played(old) != _as_played(pod):
-            before, life.script = life.script, self._behaviour.script(pod, life.files)
+            before, life.script = life.script, self._script(pod, life.place, life.files)
             self._emit_problems(life, before.problems)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
@@ -499,7 +511,7 @@ class Kubelets:
             shown, life.script, life.state, life.place, now, Known(life.conditions, life.pending)
         )
         encoded = codec.encode(status)
-        if encoded == life.reported and not contradicted(pod, life.version, life.conditions, status):
+        if encoded == life.reported and not contradicted(pod, life.version, life.conditions, encoded):
             return
         before = codec.decode_doc(life.reported) if life.reported else {}
         reason = f"{EVICTED}{life.evicted}" if life.evicted else ""
@@ -514,7 +526,8 @@ class Kubelets:
 
         before: the conditions that were reported last. reason: for the record of causes.
         """
-        body: Doc = {"metadata": {"uid": pod.uid}, "status": with_removed_reasons(status, pod, before)}
+        status = with_removed_addresses(with_removed_reasons(status, pod, before), pod)
+        body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             answer = await self._client.patch(
                 POD_METADATA,
@@ -557,8 +570,7 @@ class Kubelets:
                 await self._reject(pod, agent, rejection)
                 return None
         place = PodAddresses(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
-        status = replace(pod.status, host_ip=place.host_ip, pod_ip=place.pod_ip)
-        played = self._behaviour.script(replace(pod, status=status), files)
+        played = self._script(pod, place, files)
         state = restore(pod, played, now)
         granted = resizing.granted_before(pod)
         life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted.spec, files=files)
@@ -581,7 +593,16 @@ class Kubelets:
         if pod.status.pod_ip:
             agent.addresses.claim(pod.status.pod_ip)
             return pod.status.pod_ip
+        if not agent.has_looked:
+            agent.has_looked = True
+            self._claim_all(agent)
         return agent.addresses.take()
+
+    def _claim_all(self, agent: Agent) -> None:
+        """Claim the addresses that the pods of a node have from the time before this kubelet."""
+        for pod in self._pods.store.by_index(NODE, agent.name):
+            if pod.status.pod_ip and not (pod.spec.host_network or is_terminal(pod)):
+                agent.addresses.claim(pod.status.pod_ip)
 
     def _forget(self, key: str, life: Life) -> None:
         self._lives.pop(key, None)

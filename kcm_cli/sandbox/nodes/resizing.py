@@ -3,12 +3,12 @@
 upstream: pkg/kubelet/{allocation/allocation_manager,events/resize,status/status_manager}.go
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from kcm_cli.api.core import ResourceRequirements
-from kcm_cli.machinery import codec
+from kcm_cli.machinery import codec, quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes.conditions import TRUE
 from kcm_cli.sandbox.nodes.containers import instant
@@ -84,10 +84,33 @@ def granted_before(pod: SimulatedPod) -> SimulatedPod:
     resources = {s.name: s.resources for s in (*status.init_container_statuses, *status.container_statuses)}
     spec = msgspec.structs.replace(
         pod.spec,
+        resources=_held_by_pod(pod),
         containers=_with_resources(pod.spec.containers, resources),
         init_containers=_with_resources(pod.spec.init_containers, resources),
     )
     return msgspec.structs.replace(pod, spec=spec)
+
+
+def _held_by_pod(pod: SimulatedPod) -> ResourceRequirements | None:
+    """What is allocated to the pod as a whole, of the resources that its spec has so."""
+    asked, status = pod.spec.resources, pod.status
+    if asked is None:
+        return None
+    limits = status.resources.limits if status.resources is not None else None
+    return ResourceRequirements(
+        requests=_held(asked.requests, status.allocated_resources, pod), limits=_held(asked.limits, limits, pod)
+    )
+
+
+def _held(asked: Mapping[str, str] | None, held: Mapping[str, str] | None, pod: SimulatedPod) -> dict[str, str] | None:
+    """held: with the pod's overhead."""
+    if asked is None or held is None:
+        return None if asked is None else dict(asked)
+    overhead = pod.spec.overhead or {}
+    return {
+        name: str(quantity.parse(held[name]) - quantity.parse(overhead.get(name, "0"))) if name in held else amount
+        for name, amount in asked.items()
+    }
 
 
 def message(prefix: str, pod: SimulatedPod, error: str = "") -> str:

@@ -6,10 +6,11 @@ upstream: pkg/kubelet/status/status_manager.go
 from collections.abc import Sequence
 
 from kcm_cli.api.core import Condition
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.sandbox.nodes.conditions import Reported
-from kcm_cli.sandbox.views import SimulatedPod
+from kcm_cli.sandbox.views import SimulatedPod, SimulatedPodStatus
 
 
 def status_patch(new: Doc, old: Doc) -> Doc:
@@ -35,15 +36,40 @@ def with_removed_reasons(status: Doc, pod: SimulatedPod, before: Sequence[Condit
     return {**status, "conditions": whole}
 
 
-def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition | Reported], reported: Doc) -> bool:
-    """Whether another client has changed the phase or conditions since the kubelet's last write (``version``). The node
-    lifecycle controller does so while a node sends no heartbeats.
+def with_removed_addresses(status: Doc, pod: SimulatedPod) -> Doc:
+    """The status with deletions of addresses that another client has given to the pod: a patch merges them."""
+    address = status.get("podIP")
+    others: list[Doc] = [{"$patch": "delete", "ip": one.ip} for one in pod.status.pod_ips if one.ip != address]
+    if not others:
+        return status
+    return {**status, "podIPs": [*others, {"ip": address}] if address else others}
+
+
+def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition | Reported], reported: bytes) -> bool:
+    """Whether another client has changed what the kubelet reported since its last write (``version``). The node
+    lifecycle controller does so with conditions while a node sends no heartbeats.
+
+    reported: the status as JSON.
     """
     if not _is_newer(pod.metadata.resource_version, version):
         return False
     current = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
     ours = {c.type: (c.status, c.reason, c.message) for c in conditions}
-    return pod.status.phase != reported["phase"] or any(current.get(type_) != said for type_, said in ours.items())
+    return any(current.get(type_) != said for type_, said in ours.items()) or _differ(
+        pod.status, codec.decode(reported, SimulatedPodStatus)
+    )
+
+
+def _differ(found: SimulatedPodStatus, reported: SimulatedPodStatus) -> bool:
+    return any(getattr(found, name) != getattr(reported, name) for name in _REPORTED)
+
+
+_REPORTED = (
+    *("phase", "start_time", "host_ip", "pod_ip", "pod_ips", "resources", "allocated_resources"),
+    *("init_container_statuses", "container_statuses", "ephemeral_container_statuses"),
+)
+"""What else a kubelet reports, by the names in views. It keeps the reason and message that others give with its
+phase."""
 
 
 def _is_newer(version: str, than: str) -> bool:

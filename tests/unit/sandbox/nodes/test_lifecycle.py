@@ -1,6 +1,7 @@
 """Pods on simulated nodes, as clients see them, on virtual time."""
 
 import asyncio
+import random
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -13,10 +14,10 @@ from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event
-from kcm_cli.sandbox.nodes import commands
-from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.nodes import commands, shape
+from kcm_cli.sandbox.nodes.agents import Agent, NodeOptions
 from kcm_cli.sandbox.views import NODE_LEASES, SimulatedNode
-from tests.kit.world import EPOCH, NODES, PODS, World, resource
+from tests.kit.world import EPOCH, NODES, PODS, World, resource, simulated
 
 pytestmark = pytest.mark.cluster(nodes=1)
 
@@ -317,6 +318,24 @@ async def test_a_status_that_met_a_conflict_is_reported_again(world: World):
     assert (await world.status("a"))["phase"] == "Succeeded"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"phase": "Pending"},
+        {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
+        {"containerStatuses": None},
+        {"containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": True, "restartCount": 7}]},
+    ],
+)
+async def test_what_another_client_says_of_a_running_pod_does_not_last(world: World, said):
+    await world.pod("a")
+    await world.wait(5)
+    before = await world.status("a")
+    await world.client.patch(PODS, "default", "a", {"status": said}, content_type=MERGE, subresource="status")
+    await world.wait(10)
+    assert await world.status("a") == before
+
+
 async def test_a_condition_that_holds_again_has_no_reason(world: World):
     await world.pod("a", ready_delay="5s")
     await world.wait(2)
@@ -380,6 +399,21 @@ async def test_a_node_that_is_added_again_goes_on_with_a_deferred_resize(world: 
     await world.wait(5)
     assert await world.condition("a", "PodResizePending") == {}
     assert (await world.status("a"))["containerStatuses"][0]["resources"]["requests"] == {"cpu": "15"}
+
+
+@pytest.mark.cluster(alone=True)
+async def test_a_restarted_kubelet_gives_no_address_twice(world: World):
+    await world.create(NODES, shape.node_doc("node-1", 1))
+    for name in "abcd":  # "a" was waiting for a volume
+        await world.pod(name, {"nodeName": "node-1"})
+    for number, name in enumerate("bcd", 2):
+        address, phase = f"10.244.1.{number}", "Succeeded" if name == "d" else "Running"
+        status = {"phase": phase, "podIP": address, "podIPs": [{"ip": address}], "startTime": "2026-01-01T00:00:00Z"}
+        await world.client.patch(PODS, "default", name, {"status": status}, content_type=MERGE, subresource="status")
+    cluster = simulated(world.server.transport(), world.clock, random.Random(1), NodeOptions(1))
+    async with cluster.running():
+        await world.wait()
+        assert [(await world.status(name))["podIP"] for name in "abc"] == [f"10.244.1.{one}" for one in (4, 2, 3)]
 
 
 async def test_a_pod_that_is_bound_before_its_node_comes_runs(world: World):
@@ -675,6 +709,26 @@ async def test_a_resize_waits_until_there_is_room(world: World):
     assert await world.condition("a", "PodResizePending") == {}
     (container,) = (await world.status("a"))["containerStatuses"]
     assert container["allocatedResources"] == {"cpu": "20"}
+
+
+async def test_a_resize_of_a_pod_as_a_whole_that_waits_does_so_after_a_restart(world: World):
+    for name in ("a", "b"):
+        await world.pod(name, {"resources": {"requests": {"cpu": "16"}}})
+    await world.wait()
+    body = {"spec": {"resources": {"requests": {"cpu": "20"}}}}
+    await world.client.patch(PODS, "default", "a", body, content_type=MERGE, subresource="resize")
+    await world.wait()
+    assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
+    version = int((await world.get(PODS, "a"))["metadata"]["resourceVersion"])
+    world.cluster.nodes.restored({"default/a": version})
+    await world.patch(PODS, "a", {"metadata": {"annotations": {"example.com/a": "b"}}})
+    await world.wait(200)
+    assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
+    assert (await world.status("a"))["allocatedResources"] == {"cpu": "16"}
+    await world.delete(PODS, "b")
+    await world.wait()
+    assert await world.condition("a", "PodResizePending") == {}
+    assert (await world.status("a"))["allocatedResources"] == {"cpu": "20"}
 
 
 async def test_the_pod_with_the_highest_priority_is_resized_first(world: World):
@@ -1625,10 +1679,18 @@ async def test_a_container_with_run_as_non_root_and_user_0_waits(world: World):
 
 
 async def test_programs_read_their_addresses_and_users(world: World):
-    fields = {"HOST": "status.hostIP", "POD": "status.podIP"}
+    fields = {"HOST": "status.hostIP", "POD": "status.podIP", "ALL": "status.podIPs"}
     env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
     same = '[[ "${HOST:?}" == "${POD:?none}" ]] || exit 3'
-    for name, script, code in (("near", same, 3), ("host", same, 0), ("user", "test $(id -u) -eq 65534", 0)):
+    all_of_it = 'test "$ALL" = "$POD" && grep -q "$POD" /etc/hosts || exit 4'
+    scripts = (
+        ("near", same, 3),
+        ("host", same, 0),
+        ("all", all_of_it, 0),
+        ("again", f"sleep 2; {all_of_it}; exit 5", 5),
+        ("user", "test $(id -u) -eq 65534", 0),
+    )
+    for name, script, code in scripts:
         container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "env": env}
         container["securityContext"] = {"runAsUser": 65534}
         spec = {"restartPolicy": "Never", "hostNetwork": name == "host", "containers": [container]}
