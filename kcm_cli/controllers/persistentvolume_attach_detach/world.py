@@ -155,11 +155,14 @@ class World:
         self._manage(node)
 
     def _read_attachment(self, attachment: VolumeAttachment) -> None:
-        """Mark volumes of VolumeAttachments that nodes do not report as uncertain."""
+        """Mark volumes of VolumeAttachments that nodes do not report as uncertain.
+
+        Also those of CSI drivers whose volumes are not attached: the attachment may be older than the CSIDriver.
+        """
         node = attachment.spec.node_name
         known = self._volumes.store.get(attachment.spec.source.persistent_volume_name or "")
         volume = of_volume(known) if known is not None else None
-        if volume is None or not self.is_attached(volume):
+        if volume is None or not (volume.driver or self.is_attached(volume)):
             return
         if self.actual.attachment(volume.unique_name, node) is None:
             self.actual.uncertain(volume.unique_name, volume, node)

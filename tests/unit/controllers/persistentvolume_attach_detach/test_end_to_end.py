@@ -203,6 +203,20 @@ async def test_volumes_of_drivers_without_attach_are_skipped(world: World):
         assert (await reported(world), await world.items(ATTACHMENTS)) == ([], [])
 
 
+async def test_an_attachment_of_a_driver_without_attach_is_deleted_also_by_the_next_manager(world: World):
+    """It was made before the CSIDriver. Provisioners delete no volume that has one."""
+    await bound(world, "a", source={"csi": {"driver": "d.example.com", "volumeHandle": "h-a"}})
+    async with running(world):
+        await start(world, "p", using("a"))
+        await world.wait(3)
+        assert len(await world.items(ATTACHMENTS)) == 1
+    await world.create(DRIVERS, {"metadata": {"name": "d.example.com"}, "spec": {"attachRequired": False}})
+    async with running(world):
+        await world.delete(PODS, "p")
+        await world.wait(5)
+        assert (await reported(world), await world.items(ATTACHMENTS)) == ([], [])
+
+
 async def test_nodes_without_controller_managed_attach_are_skipped(world: World):
     await bound(world, "a")
     await world.create(NODES, {"metadata": {"name": "own"}})
