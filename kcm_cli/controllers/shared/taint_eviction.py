@@ -4,6 +4,7 @@ upstream: pkg/controller/tainteviction
 """
 
 import logging
+import math
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +30,10 @@ log = logging.getLogger(__name__)
 NAME = "taint-eviction-controller"
 WORKERS = 8
 PODS_AT_ONCE = 100
+SHARED_S = 1.0
+"""How long the answer about a node counts, so that the pods that leave it together do not each ask for it."""
+AGAIN_S = 5.0
+"""When to look again at a pod that stays, although the cache shows a taint that it does not tolerate."""
 _DISRUPTED: Doc = {
     "type": DISRUPTION_TARGET,
     "status": "True",
@@ -57,6 +62,8 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
+        self._read: dict[str, tuple[float, Node | None]] = {}
+        """Nodes from the API server, and when they were read."""
         _, self._queue = context.queues
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)
@@ -73,6 +80,7 @@ class TaintEvictionController:
     async def sync_node(self, key: str) -> None:
         """Queue the pods of a node whose taints changed. A deleted node cancels no evictions."""
         if self._nodes.store.get(key) is None:
+            self._read.pop(key, None)
             return
         async for pod in in_turns(self._pods.store.by_index(NODE, key), PODS_AT_ONCE):
             self._queue.add(pod.key)
@@ -94,6 +102,11 @@ class TaintEvictionController:
         if eviction.due > now:
             return eviction.due - now
         if not eviction.marked:
+            if not await self._has_to_leave(pod):
+                if scheduled is None:
+                    del self._scheduled[key]  # nobody was told
+                self._cancel(key)
+                return AGAIN_S
             self._scheduled[key] = replace(eviction, marked=True)
             self._emit(key, "Marking for deletion Pod")
         fields = {"controller": NAME, "pod": kobj(pod)}
@@ -120,6 +133,22 @@ class TaintEvictionController:
             return scheduled if found is not None else None
         self._cancel(pod.key)
         return Eviction(pod.uid, now + found.after_s)
+
+    async def _has_to_leave(self, pod: Pod) -> bool:
+        """Whether a pod has to be deleted by the taints that its node has on the API server.
+
+        The cache may still show one that was removed just before the pod was bound. A node that is gone cancels
+        nothing.
+        """
+        name = pod.spec.node_name
+        known, (read_at, node) = self._nodes.store.get(name), self._read.get(name, (-math.inf, None))
+        behind = known is not None and (node is None or node.version < known.version)
+        if behind or self._clock.monotonic() - read_at > SHARED_S:
+            node = await self._client.find(NODES, "", name)
+            self._read[name] = self._clock.monotonic(), node
+        if node is None:
+            return True
+        return rules.plan(rules.executing(node), pod.spec.tolerations, comparisons=self._comparisons) is not None
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         try:

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import Around, Request, Response
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Meanwhile, Noting, Refusing, Rewriting, refusal
+from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World, resource
 
 
@@ -234,6 +234,40 @@ async def test_a_pod_bound_to_a_tainted_node_is_evicted(world: World):
         await story.world.wait(5)
         await story.world.pod("p", {"nodeName": story.node, "terminationGracePeriodSeconds": 1})
         assert await story.left(5) == 0
+
+
+@pytest.mark.parametrize("tolerations", [[], [tolerating(3)]], ids=["at once", "after a time"])
+async def test_a_pod_stays_if_its_node_has_lost_the_taint_that_the_cache_shows(world: World, tolerations):
+    """As on a new node that an agent has just made ready. If the taint is back, the pod leaves."""
+    taints = {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}
+    await world.patch(NODES, "node-1", taints)
+    held = Held(world.server.transport(), world.clock, "/api/v1/nodes")
+    async with controllers(world, names=["taint-eviction-controller"], transport=held):
+        await world.wait(1)
+        held.hold()
+        await world.patch(NODES, "node-1", {"spec": {"taints": None}})
+        await world.pod("p", {"nodeName": "node-1", "tolerations": tolerations, "terminationGracePeriodSeconds": 1})
+        await world.wait(30)
+        assert not await world.is_deleted("p")
+        assert "Marking" not in str(await world.events("p"))
+        await world.patch(NODES, "node-1", taints)
+        await world.wait(20)
+        assert await world.is_deleted("p")
+        held.release()
+
+
+async def test_pods_that_leave_a_node_together_share_a_look_at_it(world: World):
+    noting = Noting(world.server.transport())
+    for number in range(20):
+        await world.pod(f"p{number}", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+    await world.wait(5)
+    async with controllers(world, names=["taint-eviction-controller"], transport=noting):
+        await world.wait(1)
+        await world.patch(NODES, "node-1", {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+        await world.wait(20)
+        assert noting.paths("DELETE")
+        assert not await world.items(PODS)
+        assert 1 <= noting.paths("GET").count("/api/v1/nodes/node-1") <= 8
 
 
 async def test_a_recreated_pod_has_its_own_toleration_time(world: World):
