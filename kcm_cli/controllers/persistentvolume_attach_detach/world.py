@@ -201,8 +201,10 @@ class World:
         """The volumes whose need by the pod changed."""
         if not self._populated or not pod.spec.node_name or not may_be_attached(pod):
             return []
-        volumes = list(self._attachable(pod))
-        self._metrics.pod(pod.uid, pod.spec.node_name, [volume.full_plugin for volume in volumes])
+        found = list(self._found(pod))
+        volumes = [volume for volume in found if self.is_attached(volume)]
+        counted = [volume.full_plugin for volume in found if volume.driver or volume in volumes]
+        self._metrics.pod(pod.uid, pod.spec.node_name, counted)  # as upstream, also those that are not attached
         if is_stopped(pod):
             return list(self.desired.remove_pod(pod.uid))
         if self.desired.manages(pod.spec.node_name):
@@ -303,9 +305,13 @@ class World:
 
     def _attachable(self, pod: Pod) -> Iterator[AttachableVolume]:
         """The bound volumes of a pod that have to be attached."""
+        return (found for found in self._found(pod) if self.is_attached(found))
+
+    def _found(self, pod: Pod) -> Iterator[AttachableVolume]:
+        """The bound volumes of a pod, also of drivers whose volumes are not attached."""
         for volume in pod.spec.volumes:
             found = of_pod_volume(pod, volume, self._claims.store.get, self._volumes.store.get)
-            if found is not None and self.is_attached(found):
+            if found is not None:
                 yield found
 
     def _unneeded_on(self, node: str) -> list[str]:

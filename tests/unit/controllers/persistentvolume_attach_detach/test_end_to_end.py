@@ -614,11 +614,14 @@ async def test_a_volume_without_an_attachment_is_detached_also_if_the_cache_neve
 async def test_volumes_are_counted(world: World):
     await bound(world, "a")
     await bound(world, "b", ["ReadWriteMany"])
+    await world.create(DRIVERS, {"metadata": {"name": "d.example.com"}, "spec": {"attachRequired": False}})
+    await bound(world, "c", source={"csi": {"driver": "d.example.com", "volumeHandle": "h-c"}})
     metrics = Registry()
     async with running(world, metrics=metrics):
         await start(world, "p", using("a"))
         await start(world, "q", using("b", "node-2"))
         await start(world, "r", using("b", "node-2"))
+        await start(world, "s", using("c"))
         await world.wait(3)
 
         def counts() -> list[str]:
@@ -631,9 +634,10 @@ async def test_volumes_are_counted(world: World):
             f'attachdetach_controller_total_volumes{{plugin_name="{plugin}",state="actual_state_of_world"}} 2',
             f'attachdetach_controller_total_volumes{{plugin_name="{plugin}",state="desired_state_of_world"}} 2',
             f'storage_count_attachable_volumes_in_use{{node="node-1",volume_plugin="{plugin}"}} 1',
+            'storage_count_attachable_volumes_in_use{node="node-1",volume_plugin="kubernetes.io/csi:d.example.com"} 1',
             f'storage_count_attachable_volumes_in_use{{node="node-2",volume_plugin="{plugin}"}} 2',
         ]
-        for pod in ("p", "q", "r"):
+        for pod in ("p", "q", "r", "s"):
             await world.delete(PODS, pod)
         await world.wait(5)
         assert counts() == []
