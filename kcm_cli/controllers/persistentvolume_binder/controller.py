@@ -27,6 +27,7 @@ from kcm_cli.controllers.persistentvolume_binder.plan import (
     Refuse,
     SetPhase,
     Simple,
+    Snapshot,
 )
 from kcm_cli.controllers.persistentvolume_binder.provision import Provisioner, operation_of
 from kcm_cli.controllers.persistentvolume_binder.reclaim import Reclaimer, deletion, recycling
@@ -97,7 +98,8 @@ class VolumeBinder:
             case Provision():
                 self._provisioner.provision(claim)
             case Lose(event):
-                await self._writes.lose(claim, event)
+                if await self._is_lost(claim):
+                    await self._writes.lose(claim, event)
             case Refuse(event, why):
                 self._writes.emit_on_claim(claim, event)
                 raise InvalidBinding(why)
@@ -113,6 +115,14 @@ class VolumeBinder:
             raise
         if decision.found:
             self._metrics.ended(claim.key)
+
+    async def _is_lost(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether a claim has lost its volume by the API server, too. The cache may not have the volume yet, or show
+        that it has another claim: then a later pass binds the claim."""
+        if claim.status.phase == "Lost" or not claim.spec.volume_name:
+            return True
+        live = await self._client.find(PERSISTENT_VOLUMES, "", claim.spec.volume_name)
+        return isinstance(plan.plan_claim(Snapshot(claim, live)), Lose)
 
     async def _assign(self, claim: PersistentVolumeClaim, name: str) -> None:
         """Write the default class to a claim. The change queues the claim again."""

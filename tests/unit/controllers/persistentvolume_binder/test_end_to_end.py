@@ -150,6 +150,34 @@ async def test_a_claim_whose_volume_is_deleted_is_lost_and_reported_once(world: 
         assert [reason for reason, _ in await world.events("c")].count("ClaimLost") == 1
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["not there", "reserved for another claim"])
+async def test_a_claim_is_not_lost_while_the_cache_is_behind_its_volume(world: World, known):
+    """As when both are restored from a backup: they come by different watches."""
+    held = Held(world.server.transport(), world.clock, "/api/v1/persistentvolumes")
+    if known:
+        await make_volume(world, "v", claimRef={"namespace": "default", "name": "c", "uid": "earlier"})
+    async with controllers(world, CONFIG, names=[NAME], transport=held):
+        await world.wait(1)
+        held.hold()
+        done = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        if known:
+            await make_claim(world, "c", volumeName="v")
+            uid = (await world.get(CLAIMS, "c"))["metadata"]["uid"]
+            await world.patch(VOLUMES, "v", {"spec": {"claimRef": {"uid": uid}}})
+            await world.patch(CLAIMS, "c", {"metadata": done})
+        else:
+            await make_claim(world, "c", volumeName="v", metadata=done)
+            uid = (await world.get(CLAIMS, "c"))["metadata"]["uid"]
+            await make_volume(world, "v", claimRef={"namespace": "default", "name": "c", "uid": uid})
+        await world.wait(30)
+        assert await phase(world, CLAIMS, "c") == "Pending"
+        held.release()
+        await world.wait(30)
+        await settled(world)
+        assert "ClaimLost" not in str(await world.events("c"))
+        assert "ClaimMisbound" not in str(await world.events("c"))
+
+
 async def test_changes_of_the_other_object_count_at_once(world: World):
     """Not only at the next pass over all volumes and claims, every 15 s."""
     async with controllers(world, replace(CONFIG, sync_period_s=3600.0), names=[NAME]):
