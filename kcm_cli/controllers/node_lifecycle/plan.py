@@ -87,6 +87,13 @@ def plan_eviction(ready: Condition) -> tuple[str, str] | None:
     return {"False": (NOT_READY, UNREACHABLE), "Unknown": (UNREACHABLE, NOT_READY)}.get(ready.status)
 
 
+def eviction_keys(node: Node) -> set[str]:
+    """The key of the NoExecute taint that a node's Ready condition calls for, if there is one."""
+    ready = find(node.status.conditions, READY)
+    keys = plan_eviction(ready) if ready is not None else None
+    return {keys[0]} if keys is not None else set()
+
+
 def is_settled(node: Node, ready: Condition) -> bool:
     """Whether a node is ready and has no eviction taint."""
     return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))

@@ -2,6 +2,9 @@
 
 from typing import Any, cast
 
+import msgspec
+import pytest
+
 from kcm_cli.api import core
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import LoopClock
@@ -47,3 +50,22 @@ async def test_a_ready_condition_of_an_unknown_status_leaves_the_taints(world: W
     for status, left in ("Perhaps", True), ("", True), ("True", False):
         await taints.follow(node, Condition(type="Ready", status=status))
         assert bool((await world.get(NODES, name))["spec"].get("taints")) is left
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["queued", "has the other taint"])
+async def test_a_node_that_is_ready_again_by_its_latest_version_gets_no_taint(world: World, waits) -> None:
+    """It reports in the moment in which it is to be tainted, and the cache does not show that."""
+    name = (await world.items(NODES))[0]["metadata"]["name"]
+    other = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+    await world.patch(NODES, name, {"spec": {"taints": None if waits else [other]}})
+    node = await world.client.get(core.NODES, "", name)
+    silent = Condition(type="Ready", status="Unknown")
+    known = msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=(silent,)))
+    await world.patch(NODES, name, {"metadata": {"labels": {"its": "report"}}})
+    context = Context(world)
+    context.store.put(known)
+    taints = EvictionTaints(cast("ControllerContext", context), NodeMetrics(Registry()), 10.0)
+    await taints.follow(known, silent)
+    await taints.evict()
+    left = (await world.get(NODES, name))["spec"].get("taints", [])
+    assert [taint["key"] for taint in left] == ([] if waits else [other["key"]])
