@@ -44,6 +44,8 @@ EACH = 1_000
 """Pods of a Deployment without a Service; one with a Service has its part of the pods."""
 START_S, IDLE_S, SETTLE_S = 900.0, 60.0, 15.0
 SAY_S = 10.0
+LOOK_S = 2.0
+"""Between two looks whether all is ready: a list of 2,000 Deployments is work for the sandbox, too."""
 END_S, PAUSE_S = 0.1, 3.0
 SETTLED = 0.3
 """The part of a core that all take at most once they have settled."""
@@ -237,7 +239,7 @@ class Case:
             if time.monotonic() - said > SAY_S:
                 said = time.monotonic()
                 self._say(f"{what}: {lacking}")
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(LOOK_S)
         self._say(what)
 
     def _say(self, what: str) -> None:
