@@ -110,6 +110,7 @@ async def _look_at_young(clock: "Clock", oldest: int) -> None:
         await clock.sleep(wait_s)
         used_s = time.process_time()
         if used_s - looked_at_s < AT_REST * wait_s:
+            wait_s = min(YOUNG_S, wait_s * 2)  # at rest: each wake-up is work, too
             continue
         number, looked_at_s = number + 1, used_s
         started = time.thread_time()

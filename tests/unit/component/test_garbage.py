@@ -85,6 +85,29 @@ async def test_a_process_at_rest_looks_seldom(monkeypatch: pytest.MonkeyPatch) -
     assert looks.count(1) == len(looks) // garbage.SECOND
 
 
+class Counting(LoopClock):
+    """Counts how often somebody sleeps."""
+
+    sleeps = 0
+
+    async def sleep(self, delay_s: float) -> None:
+        self.sleeps += 1
+        await super().sleep(delay_s)
+
+
+async def test_a_process_that_comes_to_rest_wakes_up_as_seldom_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, looks = Counting(), iter(range(1_000_000))
+    monkeypatch.setattr(garbage.time, "process_time", lambda: min(clock.monotonic(), busy_until))
+    monkeypatch.setattr(garbage.time, "thread_time", lambda: next(looks) * 2 * garbage.LONG_S)
+    busy_until = clock.monotonic() + garbage.START_S + 2
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 3)
+    before = clock.sleeps
+    await clock.sleep(10)
+    await _cancelled(task)
+    assert clock.sleeps - before <= 10 / garbage.YOUNG_S + 10 / garbage.PERIOD_S + 2
+
+
 def test_looks_that_take_long_are_more_frequent_and_short_ones_less() -> None:
     pauses = [garbage.YOUNG_S]
     for took_s in [2 * garbage.LONG_S] * 5 + [garbage.LONG_S / 2] * 2 + [garbage.LONG_S / 8] * 5:
