@@ -26,5 +26,4 @@ INERT: Mapping[str, str] = {
     "SELinuxMount": "it is about how kubelets mount volumes",
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",
     "UnlockWhileProcessingFIFO": _CACHES,
-    "WatchListClient": "kcm always asks for a watch-list, and takes a list where the server refuses it",
 }

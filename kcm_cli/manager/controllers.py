@@ -110,6 +110,7 @@ class Caches:
             run.rng,
             resync_s=run.config.component.generic.min_resync_period_s,
             object_errors=errors,
+            watch_list=run.config.gates.enabled("WatchListClient"),
         )
         run.observer.caches(partial(cache_states, self.informers))
         run.observer.warn(errors.warnings)

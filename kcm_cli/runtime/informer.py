@@ -158,11 +158,11 @@ class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and notifies the listeners.
 
     progress: the version up to which the store is complete. handling: a histogram of the seconds that storing a change
-    and notifying the listeners takes. If the server is in this process, watches stay open for long and ask for no
-    bookmarks: in a quiet cluster they would be most of the work.
+    and notifying the listeners takes. watch_list: whether to ask for WatchLists. If the server is in this process,
+    watches stay open for long and ask for no bookmarks: in a quiet cluster they would be most of the work.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a kind, its server, and options
         self,
         resource: Resource[T],
         client: Client,
@@ -170,6 +170,8 @@ class Informer(Generic[T]):
         rng: random.Random,
         scope: Scope | None = None,
         object_errors: ObjectErrors | None = None,
+        *,
+        watch_list: bool = True,
     ) -> None:
         self.resource = resource
         self.scope = scope or Scope()
@@ -183,7 +185,7 @@ class Informer(Generic[T]):
         self._rng = rng
         self._listeners: tuple[Listener[T], ...] = ()
         self._calls: _Calls[T] = _Calls()
-        self._watch_list = True
+        self._watch_list = watch_list
         self._object_errors = object_errors or ObjectErrors()
         self._spoilt = 0
         self._refused = 0  # failures of watches in a row, of the versions of lists in between, too

@@ -19,7 +19,8 @@ SHOWN = 10
 
 
 class Informers:
-    """Hands out informers while controllers are built, and runs those that were requested.
+    """Hands out informers while controllers are built, and runs those that were requested. watch_list: see
+    ``Informer``.
 
     An informer requested after ``start`` is started by the next ``start``.
     """
@@ -32,12 +33,14 @@ class Informers:
         *,
         resync_s: float = 0.0,
         object_errors: ObjectErrors | None = None,
+        watch_list: bool = True,
     ) -> None:
         self._object_errors = object_errors or ObjectErrors()
         self._client = client
         self._clock = clock
         self._rng = rng
         self._resync_s = resync_s
+        self._watch_list = watch_list
         self._informers: dict[tuple[GVR, Scope], AnyInformer] = {}
         self._running: dict[tuple[GVR, Scope], list[asyncio.Task[None]]] = {}
 
@@ -46,7 +49,8 @@ class Informers:
         scope = scope or Scope()
         informer = self._informers.get((resource.gvr, scope))
         if informer is None:
-            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._object_errors)
+            client, errors, watch_list = self._client, self._object_errors, self._watch_list
+            informer = Informer(resource, client, self._clock, self._rng, scope, errors, watch_list=watch_list)
             self._informers[(resource.gvr, scope)] = informer
         return cast(Informer[T], informer)
 
