@@ -198,7 +198,7 @@ def _place(chosen: kubeconfig.Chosen, folder: Path, path: str, data: str) -> tup
 def _credentials(chosen: kubeconfig.Chosen, clock: Clock) -> Credentials:
     user = chosen.user
     if user.token_file:
-        return from_file(chosen.user_folder / user.token_file, clock)
+        return from_file(chosen.user_folder / user.token_file, clock, before=user.token)
     if user.token:
         return Fixed(bearer(user.token))
     if user.username and user.password:

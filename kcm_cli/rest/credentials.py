@@ -133,11 +133,20 @@ def basic(user: str, password: str) -> str:
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"
 
 
-def from_file(path: Path, clock: Clock) -> Renewing:
-    """The token in a file, which is read again about once a minute."""
+def from_file(path: Path, clock: Clock, *, before: str = "") -> Renewing:
+    """The token in a file, which is read again about once a minute. before: one to use until that has succeeded."""
+    instead = before
 
     async def source() -> Lease:
-        return Lease(bearer(read_token(path)), FILE_PERIOD_S)
+        nonlocal instead
+        try:
+            token = read_token(path)
+        except CredentialsError:
+            if not instead:
+                raise
+            return Lease(bearer(instead), FILE_PERIOD_S)
+        instead = ""
+        return Lease(bearer(token), FILE_PERIOD_S)
 
     return Renewing(source, clock)
 

@@ -132,6 +132,19 @@ async def test_a_token_file_is_read_again(tmp_path):
     assert (await credentials.renew()).header == "Bearer two"
 
 
+async def test_a_fixed_token_is_used_until_the_file_has_been_read(tmp_path):
+    """The last token of the file takes precedence."""
+    path = tmp_path / "token"
+    credentials = from_file(path, LoopClock(), before="fixed")
+    assert (await credentials.renew()).header == "Bearer fixed"
+    path.write_text("one\n")
+    await asyncio.sleep(FILE_PERIOD_S)
+    assert (await credentials.renew()).header == "Bearer one"
+    path.unlink()
+    await asyncio.sleep(FILE_PERIOD_S)
+    assert (await credentials.renew()).header == "Bearer one"
+
+
 @pytest.mark.parametrize(("content", "text"), [(None, "No such file"), (b" \n", "is empty"), (b"\xff", "is not text")])
 async def test_a_token_file_without_token_is_named(tmp_path, content, text):
     path = tmp_path / "token"

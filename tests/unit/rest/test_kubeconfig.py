@@ -165,6 +165,10 @@ def test_user_and_password(load):
 def test_token_file_relative_to_the_kubeconfig(load, tmp_path):
     (tmp_path / "token").write_text("from-file\n")
     assert header(load(config(user={"tokenFile": "token"}))) == "Bearer from-file"
+    both = {"token": "fixed", "tokenFile": "token"}
+    assert header(load(config(user=both))) == "Bearer from-file"
+    (tmp_path / "token").unlink()
+    assert header(load(config(user=both))) == "Bearer fixed"
 
 
 def test_files_and_inline_data(load, tmp_path):
