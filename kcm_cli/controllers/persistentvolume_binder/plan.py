@@ -194,10 +194,8 @@ def plan_volume(
     if ref is None or not ref.uid:
         return SetPhase("Available")
     ended = volume.status.phase in ENDED
-    if claim is None:
+    if claim is None or claim.uid != ref.uid:
         return Reclaim(ended) if ended or asked else Simple.ASK
-    if claim.uid != ref.uid:
-        return Reclaim(ended) if asked else Simple.ASK
     if not claim.spec.volume_name:
         return Simple.CLAIM_FIRST if same_mode(volume, claim) else _mismatch(volume, claim)
     if claim.spec.volume_name == volume.name:
@@ -213,8 +211,7 @@ def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) ->
     decision = plan_volume(volume, claim)
     if isinstance(decision, SetPhase):
         return decision.phase == volume.status.phase
-    kept = volume.status.phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Retain"
-    return kept and (isinstance(decision, Reclaim) or decision is Simple.ASK)
+    return decision == Reclaim(announced=True) and volume.spec.persistent_volume_reclaim_policy == "Retain"
 
 
 def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:

@@ -100,6 +100,7 @@ REMADE = claim(metadata={"uid": "new"})
         pytest.param(FAILED, None, False, Reclaim(True), id="failed, again"),
         pytest.param(BOUND, REMADE, False, Simple.ASK, id="claim remade, it seems"),
         pytest.param(BOUND, REMADE, True, Reclaim(False), id="claim remade"),
+        pytest.param(RELEASED, REMADE, False, Reclaim(True), id="known to be released, claim remade"),
         pytest.param(BOUND, claim(), False, Simple.CLAIM_FIRST, id="claim not bound yet"),
         pytest.param(BOUND, ELSEWHERE, False, Simple.UNBIND, id="claim has another"),
         pytest.param(

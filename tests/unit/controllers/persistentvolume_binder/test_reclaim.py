@@ -234,18 +234,25 @@ async def test_nothing_is_kept_of_operations_of_deleted_objects(world: World, mo
         assert not vars(state["_metrics"])["_started"]
 
 
-async def test_a_retained_volume_causes_no_request(world: World):
+@pytest.mark.parametrize(
+    ("policy", "state"), [("Retain", "Released"), ("Retain", "Failed"), ("Delete", "Released"), ("Delete", "Failed")]
+)
+async def test_a_volume_that_is_left_to_others_causes_no_request(world: World, policy, state):
+    """One that is retained, or that an external provisioner fails to delete; its claim has been made again."""
     transport = Noting(world.server.transport())
     async with controllers(world, CONFIG, names=[NAME], transport=transport):
-        await make_volume(world, "v")
+        source = {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}
+        await make_volume(world, "v", persistentVolumeReclaimPolicy=policy, **source)
         await release(world)
         await world.wait(30)
         assert await phase(world, VOLUMES, "v") == "Released"
+        await world.client.patch(VOLUMES, "", "v", {"status": {"phase": state}}, subresource="status")
         await make_claim(world, "c")
         await world.wait(30)
         transport.sent.clear()
         await world.wait(120)
-        assert [request for request in transport.sent if "persistentvolumes" in request.path] == []
+        assert [one.path for one in transport.sent if one.path.endswith(("/persistentvolumeclaims/c", "/v"))] == []
+        assert await phase(world, VOLUMES, "v") == state
 
 
 async def test_a_claim_missing_in_the_cache_keeps_its_volume(world: World):
