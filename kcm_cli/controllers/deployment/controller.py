@@ -90,7 +90,8 @@ class DeploymentController:
         if report is not None:
             await self._write_status(snapshot.deployment, report)
             unchanged = report.status == snapshot.deployment.status
-            check_s = next_check_s(rollout, report.status, now) if unchanged else None
+            created = not any(isinstance(failure.action, Create) for failure in outcome.failed)
+            check_s = next_check_s(rollout, report.status, now) if unchanged and created else None
             if check_s is not None:
                 self._queue.add_after(snapshot.deployment.key, check_s)  # also if a write failed, since its retries end
         if outcome.error is not None:

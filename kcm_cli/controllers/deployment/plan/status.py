@@ -254,6 +254,6 @@ def next_check_s(rollout: Rollout, new: DeploymentStatus, now: datetime) -> floa
     current = find(deployment.status, spec.PROGRESSING)
     if not rollout.progresses or deadline is None or current is None:
         return None
-    if is_complete(deployment, new) or current.reason == spec.TIMED_OUT:
-        return None
+    if is_complete(deployment, new) or current.reason in (spec.TIMED_OUT, spec.REPLICA_SET_AVAILABLE):
+        return None  # what was complete once exceeds no deadline
     return max(0.0, deadline - _age_s(current.last_update_time, now)) + 1.0

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kcm_cli.api import apps
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.deployment import controller
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.controller import DeploymentController
@@ -18,8 +19,9 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.serving.connection import Dropped
-from tests.kit.controlling import Faulty, controllers
+from tests.kit.controlling import Faulty, adds, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import PODS, World, resource, running_world
 
@@ -227,6 +229,37 @@ async def test_a_refused_template_is_reported(world: World, story: Story):
         await world.wait(30)
         assert (await story.reasons())["ReplicaFailure"] == ("True", "FailedCreate")
         assert await story.available() >= 3
+
+
+async def test_a_replica_set_that_cannot_be_created_is_not_tried_for_ever(world: World, story: Story):
+    """Upstream's controller drops the key after 15 retries. Without its ReplicaSet a rollout has no deadline."""
+    refused = world.server.api.faults.add(
+        Fault("refuse", verbs=("create",), resources=("replicasets.apps",), status=403)
+    )
+    async with story.running():
+        await story.make(progressDeadlineSeconds=600)
+        await world.wait(500)
+        tried = len(refused.happened)
+        assert 10 < tried <= 20
+        await world.wait(1000)
+        assert len(refused.happened) == tried
+        assert (await story.reasons())["Progressing"] == ("False", "ReplicaSetCreateError")
+
+
+async def test_a_rollout_that_is_over_is_not_checked_again_and_again(world: World, story: Story):
+    metrics = Registry()
+    names, configs = ["deployment-controller", "replicaset-controller"], (DeploymentConfig(), ReplicaSetConfig())
+    async with controllers(world, *configs, names=names, metrics=metrics):
+        await story.make(progressDeadlineSeconds=60)
+        await world.wait(100)
+        assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+        pod = (await world.items(PODS))[0]["metadata"]["name"]
+        await world.patch(PODS, pod, {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
+        await world.wait(10)
+        assert await story.available() == 3
+        before = adds(metrics, "deployment")
+        await world.wait(100)
+        assert adds(metrics, "deployment") == before
 
 
 @pytest.mark.parametrize("seed", range(2))
