@@ -44,7 +44,7 @@ from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
-from kcm_cli.sandbox.networks import SERVICE_RANGE, misfit, service_ranges
+from kcm_cli.sandbox.networks import MOST_NODES, SERVICE_RANGE, misfit, service_ranges
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
@@ -89,8 +89,8 @@ class HostOptions(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Raises TypeError, ValueError."""
         check_fields(self)
-        if self.nodes < 0:
-            raise ValueError(f"HostOptions: nodes is 0 or more, not {self.nodes}")
+        if not 0 <= self.nodes < MOST_NODES:
+            raise ValueError(f"HostOptions: there can be 0 to {MOST_NODES - 1} nodes, not {self.nodes}")
         try:
             if problem := misfit(service_ranges(self.service_cluster_ip_range), system_pods=self.system_pods):
                 raise ValueError(problem)
