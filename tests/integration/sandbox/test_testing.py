@@ -74,6 +74,8 @@ def test_reset_restores_old_objects_and_deletes_new_ones(kcm_sandbox, kcm_namesp
     kcm_sandbox.add_node("extra")
     kcm_sandbox.make_namespace("reset-extra")
     kcm_sandbox.inject(Fault("refuse", resources=("pods",)))
+    with pytest.raises(kubernetes.client.ApiException):
+        core.list_namespaced_pod(kcm_namespace)
     kcm_sandbox.advance(60)
 
     kcm_sandbox.reset(before)
