@@ -7,6 +7,7 @@ upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volum
 """
 
 import logging
+import math
 
 from kcm_cli.api.core import NODES
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
@@ -41,6 +42,8 @@ _ELSEWHERE = "Multi-Attach error: volume is already exclusively attached and can
 GATHER_S = 0.1
 """The delay before a volume is attached, so that its Events are about all pods that need it on the node. Upstream
 checks all volumes every 100 ms."""
+MANY = 100
+"""A volume of more nodes is checked once in GATHER_S: each of its pods and operations asks for a check of all nodes."""
 
 
 class NotSafe(SyncError):
@@ -59,10 +62,15 @@ class Reconciler:
         self._world, self._attacher, self._metrics, self._tasks = world, attacher, metrics, tasks
         self._desired, self._actual = world.desired, world.actual
         self._operations = Operations(context.clock)
+        self._checked: dict[str, float] = {}
+        """When volumes of many nodes were checked last, in monotonic seconds."""
 
     async def sync(self, name: str) -> float | None:
         """Detach a volume from the nodes that do not need it, and attach it to those that do. A node whose status
         cannot be written holds up no other one; its error is raised at the end."""
+        left_s = self._wait_s(name)
+        if left_s > 0:
+            return left_s
         waits: list[float | None] = []
         failed: RequestError | None = None
         for node in self._actual.nodes_of(name):
@@ -82,6 +90,17 @@ class Reconciler:
         if again_s is not None:  # sooner than the backoff of the failed node
             self._world.volumes.add_after(name, again_s)
         raise failed
+
+    def _wait_s(self, name: str) -> float:
+        """The seconds until a volume of many nodes may be checked again; 0 if it is checked now."""
+        if len(self._actual.nodes_of(name)) + len(self._desired.nodes_of(name)) <= MANY:
+            self._checked.pop(name, None)
+            return 0.0
+        now = self._clock.monotonic()
+        left_s = self._checked.get(name, -math.inf) + GATHER_S - now
+        if left_s <= 0:
+            self._checked[name] = now
+        return max(0.0, left_s)
 
     # -- detaching
 
