@@ -5,8 +5,7 @@ pods: twice the pods have half the load each. Metrics that do not belong to pods
 stay constant.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -14,6 +13,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec, labels, quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.machinery.times import format_time
@@ -21,7 +21,7 @@ from kcm_cli.plan.changes import Metric
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import RequestInfo
 from kcm_cli.sandbox.requests import of_pod
 from kcm_cli.sandbox.views import PODS, SimulatedPod
@@ -31,6 +31,7 @@ _SETS = GVR("apps", "v1", "replicasets")
 RESOURCE, CUSTOM, EXTERNAL = "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"
 _PREFIXES = tuple(f"/apis/{group}/" for group in (RESOURCE, CUSTOM, EXTERNAL))
 _JSON = {"content-type": "application/json"}
+_MOST_REPLICAS = 2**31 - 1
 
 
 class _Load(msgspec.Struct, frozen=True):
@@ -67,10 +68,17 @@ class FrozenMetrics:
         self._store = store
         self._clock = clock
         self._loads: dict[tuple[str, str, str], list[_Load]] = {}
+        self._running: dict[str, dict[tuple[str, str], list[SimulatedPod]]] = {}
+        """By namespace, the running pods of each workload. All autoscalers of a namespace ask for them at a time."""
+        for gvr in (PODS.gvr, _SETS):
+            store.subscribe(gvr, self._changed)
         for autoscaler in self._docs(AUTOSCALERS, ""):
             target = _target(autoscaler)
             if target is not None:
                 self._loads[target] = list(_loads(autoscaler))
+
+    def _changed(self, event: Event) -> None:
+        self._running.pop(event.stored.namespace, None)
 
     @property
     def groups(self) -> Iterator[tuple[str, str]]:
@@ -87,9 +95,9 @@ class FrozenMetrics:
         key = metric.namespace, metric.kind, metric.name
         if key not in self._loads:
             return f"--metric: no HorizontalPodAutoscaler scales {metric.kind} {metric.namespace}/{metric.name}"
-        pods = list(self._pods(*key))
-        spec = next(a for a in self._docs(AUTOSCALERS, metric.namespace) if _target(a) == key).get("spec") or {}
-        type_, container = _type(spec, metric.metric)
+        pods = self._pods(*key)
+        autoscaler = next(a for a in self._docs(AUTOSCALERS, metric.namespace) if _target(a) == key)
+        type_, container = _type(autoscaler, metric.metric)
         if not type_:
             return f"--metric: {metric.kind} {metric.namespace}/{metric.name} is not scaled by {metric.metric}"
         if metric.percent is not None:
@@ -166,16 +174,22 @@ class FrozenMetrics:
         """The pods with load, their loads, and the number of pods that share them."""
         for key, loads in self._loads.items():
             if key[0] == namespace and loads:
-                pods = list(self._pods(*key))
+                pods = self._pods(*key)
                 for pod in pods:
                     if selector.matches(pod.labels):
                         yield pod, loads, len(pods)
 
-    def _pods(self, namespace: str, kind: str, name: str) -> Iterator[SimulatedPod]:
-        for stored in self._store.list(PODS.gvr, namespace):
-            pod: SimulatedPod = PODS.decode(stored.data)
-            if pod.status.phase == "Running" and not pod.deleting and (kind, name) in self._above(pod):
-                yield pod
+    def _pods(self, namespace: str, kind: str, name: str) -> Sequence[SimulatedPod]:
+        """The running pods of a workload."""
+        found = self._running.get(namespace)
+        if found is None:
+            found = self._running[namespace] = {}
+            for stored in self._store.list(PODS.gvr, namespace):
+                pod = codec.decode_or_none(stored.data, SimulatedPod)
+                if pod is not None and pod.status.phase == "Running" and not pod.deleting:
+                    for above in self._above(pod):
+                        found.setdefault(above, []).append(pod)
+        return found.get((kind, name), ())
 
     def _above(self, pod: SimulatedPod) -> Iterator[tuple[str, str]]:
         ref = controller_of(pod)
@@ -183,11 +197,12 @@ class FrozenMetrics:
             return
         yield ref.kind, ref.name
         stored = self._store.get(_SETS, pod.namespace, ref.name) if ref.kind == "ReplicaSet" else None
-        above = controller_of(codec.decode(stored.data, Object)) if stored is not None else None
+        owned = codec.decode_or_none(stored.data, Object) if stored is not None else None
+        above = controller_of(owned) if owned is not None else None
         if above is not None:
             yield above.kind, above.name
 
-    def _docs(self, gvr: GVR, namespace: str) -> Iterator[dict[str, Any]]:
+    def _docs(self, gvr: GVR, namespace: str) -> Iterator[Doc]:
         for stored in self._store.list(gvr, namespace):
             yield stored.doc
 
@@ -195,36 +210,43 @@ class FrozenMetrics:
         return format_time(self._clock.now())
 
 
-def _target(autoscaler: dict[str, Any]) -> tuple[str, str, str] | None:
-    ref = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
-    namespace = str(autoscaler["metadata"].get("namespace", ""))
-    return (namespace, str(ref["kind"]), str(ref["name"])) if ref.get("kind") and ref.get("name") else None
+def _target(autoscaler: Doc) -> tuple[str, str, str] | None:
+    kind, name = (nested_str(autoscaler, "spec", "scaleTargetRef", field) for field in ("kind", "name"))
+    return (nested_str(autoscaler, "metadata", "namespace"), kind, name) if kind and name else None
 
 
-def _loads(autoscaler: dict[str, Any]) -> Iterator[_Load]:
-    status = autoscaler.get("status") or {}
-    replicas = int(status.get("currentReplicas") or 1)
-    for metric in status.get("currentMetrics") or ():
-        type_ = str(metric.get("type", ""))
-        found = metric.get(f"{type_[:1].lower()}{type_[1:]}") or {}
-        current = found.get("current") or {}
-        name = str(found.get("name") or (found.get("metric") or {}).get("name") or "")
+def _loads(autoscaler: Doc) -> Iterator[_Load]:
+    status = nested_map(autoscaler, "status")
+    count = status.get("currentReplicas")
+    replicas = min(count, _MOST_REPLICAS) if isinstance(count, int) and count > 0 else 1
+    for metric in nested_list(status, "currentMetrics"):
+        type_, found = _metric(metric)
+        current = nested_map(found, "current")
         average, value = _milli(current.get("averageValue")), _milli(current.get("value"))
         if type_ in ("Resource", "ContainerResource", "Pods") and average is not None:
-            yield _Load(type_, name, str(found.get("container", "")), average * replicas, average)
+            yield _Load(type_, _name(found), nested_str(found, "container"), average * replicas, average)
         elif type_ in ("Object", "External") and (average is not None or value is not None):
             whole = value if value is not None else (average or 0.0) * replicas
-            yield _Load(type_, name, "", None, whole)
+            yield _Load(type_, _name(found), "", None, whole)
 
 
-def _type(spec: dict[str, Any], metric: str) -> tuple[str, str]:
+def _type(autoscaler: Doc, metric: str) -> tuple[str, str]:
     """(the type of an autoscaler's metric, its container)."""
-    for one in spec.get("metrics") or ():
-        type_ = str(one.get("type", ""))
-        found = one.get(f"{type_[:1].lower()}{type_[1:]}") or {}
-        if metric in (found.get("name"), (found.get("metric") or {}).get("name")):
-            return type_, str(found.get("container", ""))
+    for one in nested_list(autoscaler, "spec", "metrics"):
+        type_, found = _metric(one)
+        if metric == _name(found):
+            return type_, nested_str(found, "container")
     return "", ""
+
+
+def _metric(metric: object) -> tuple[str, Doc]:
+    """(the type of a metric, in a spec or a status, its part for this type)."""
+    type_ = nested_str(metric, "type")
+    return type_, nested_map(metric, f"{type_[:1].lower()}{type_[1:]}")
+
+
+def _name(found: Doc) -> str:
+    return nested_str(found, "name") or nested_str(found, "metric", "name")
 
 
 def _thousandths(resource: str) -> int:
@@ -235,5 +257,5 @@ def _thousandths(resource: str) -> int:
 def _milli(text: object) -> float | None:
     try:
         return float(quantity.from_json(text).milli_value()) if isinstance(text, str | int | float) else None
-    except FormatError:
+    except (FormatError, OverflowError):
         return None
