@@ -132,7 +132,7 @@ class Relations(msgspec.Struct):
             self.expiring[about.uid] = obj.spec.ttl_seconds_after_finished
         target = obj.spec.scale_target_ref
         if target is not None and target.kind:
-            self.targets[about.key] = Ref(target.kind, f"{namespace}/{target.name}")
+            self.targets[about.key] = Ref(kind_in(target.api_version, target.kind), f"{namespace}/{target.name}")
 
 
 class Write(msgspec.Struct, frozen=True):

@@ -87,7 +87,8 @@ def _parts(wanted: Wanted) -> list[_Part]:
     if not cluster_scoped:
         found.append(_Part(EVENTS, target.namespace))
     if cluster_scoped:
-        found.append(_Part(EVENTS, "default", f"involvedObject.kind={target.kind}"))
+        kind = target.kind.partition(".")[0]  # without the group of another API
+        found.append(_Part(EVENTS, "default", f"involvedObject.kind={kind}"))
     elif target.namespace != "default":
         found.append(_Part(EVENTS, "default", "involvedObject.kind=Node"))
     return found

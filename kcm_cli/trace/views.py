@@ -70,6 +70,7 @@ class Container(View, frozen=True, gc=False):
 
 
 class ScaleTarget(View, frozen=True, gc=False):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
 

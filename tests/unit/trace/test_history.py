@@ -256,3 +256,18 @@ def test_a_pod_that_was_made_again_in_the_second_of_its_end_is_not_deleted() -> 
     history.gone("Pod", stateful("p2", 30), 30.9)
     line = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))[0]
     assert line.startswith("00:00:30.900 Pod n/db-0 was deleted"), line
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("apps/v1", "StatefulSet"), ("apps.kruise.io/v1beta1", "StatefulSet.apps.kruise.io")]
+)
+def test_what_an_autoscaler_scales_may_be_another_apis_kind(version: str, kind: str) -> None:
+    history = History()
+    scaler = {"metadata": {"name": "h", "namespace": "n", "uid": "h"}}
+    scaler["spec"] = {"scaleTargetRef": {"apiVersion": version, "kind": "StatefulSet", "name": "db"}}
+    history.version("HorizontalPodAutoscaler", codec.convert(scaler, Seen), 1.0, listed=True)
+    involved = {"kind": "HorizontalPodAutoscaler", "namespace": "n", "name": "h", "uid": "h"}
+    event: dict[str, Any] = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": involved}
+    event |= {"reason": "SuccessfulRescale", "message": "New size: 3; reason: cpu above target"}
+    history.event(codec.convert(event, Told), 2.0)
+    assert [one.about.kind for one in history.steps if one.verb == SCALED] == [kind]

@@ -164,3 +164,10 @@ async def test_times_are_those_of_the_api_server(world: World, by_s: float) -> N
     seen = Observer(client, Behind(world.clock, by_s), Wanted(Target("pod", "default", "a")), History())  # type: ignore[arg-type]
     await seen.look()
     assert abs(seen.now() - world.clock.now().timestamp()) <= 1
+
+
+async def test_events_of_another_apis_kind_have_its_bare_name(world: World) -> None:
+    seen, asked = observer(world, Target("Node.metal.example.com", "", "x"))
+    await seen.look()
+    selectors = [dict(one.query).get("fieldSelector") for one in asked.asked if one.path.endswith("/events")]
+    assert selectors == ["involvedObject.kind=Node"]
