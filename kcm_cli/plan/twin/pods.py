@@ -5,7 +5,8 @@ its Deployment): from scheduling to the first container, from there to Ready, an
 such pods there are defaults. A status tells when a pod last became Ready: a time that exceeds the Deployment's progress
 deadline (600 s for other workloads) is that of a later change, or of a pod that waited for something else.
 
-- A running pod stays as it is, ready or not, until it is deleted or, for a Job, until such pods usually end.
+- A running pod stays as it is, ready or not, until it is deleted or, if it is meant to end, until such pods usually do.
+  Without such pods, one that has run for longer than the default stays.
 - A starting pod takes as long as others did. One that is overdue stays as it is.
 - A new pod is not ready before its own probes allow it.
 - New pods do not become ready if no pod of their template did, or if their image cannot be pulled.
@@ -22,6 +23,7 @@ from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.machinery.times import seconds_of
+from kcm_cli.plan.kinds import kind_of_owner
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.planning.pods import is_ready, is_terminal
@@ -124,7 +126,7 @@ class Learned:
         delay_s = self._delays.get(pod.uid)
         if delay_s is None:
             delay_s = self._delays[pod.uid] = self._start_s(pod, _first(own.start, workload.start))
-        if any(name.startswith(PREFIX) for name in pod.annotations):
+        if _is_scripted(pod):
             return read
         run = _first(own.run, workload.run) or [RUN_S]
         ready_s = _middle(_first(own.ready, workload.ready))
@@ -132,7 +134,7 @@ class Learned:
             ready_s = math.inf
             ref = controller_of(pod)
             if ref is not None:
-                self.hopeless[f"{pod.namespace}/{ref.kind}/{ref.name}"] = own.why
+                self.hopeless[f"{pod.namespace}/{kind_of_owner(ref)}/{ref.name}"] = own.why
         containers = tuple(_played(container, median(run), ready_s) for container in read.containers)
         return replace(read, containers=containers, start_delay_s=delay_s)
 
@@ -152,8 +154,9 @@ class Learned:
             return 0.0 if now - since <= usual else math.inf
         started = [at for s in states if s.running is not None and (at := seconds_of(s.running.started_at)) is not None]
         if pod.spec.restart_policy in ("Never", "OnFailure"):
-            ends = max(started, default=now) + median(_first(own.run, workload.run) or [RUN_S])
-            return max(0.0, ends - now) if ends > now else 0.0
+            known = _first(own.run, workload.run)
+            ends = max(started, default=now) + median(known or [RUN_S])
+            return ends - now if ends > now else 0.0 if known or _is_scripted(pod) else math.inf
         if is_ready(pod):
             return math.inf
         usual = _middle(_first(own.ready, workload.ready)) or 0.0
@@ -225,7 +228,7 @@ class Learned:
     def _root(self, namespace: str, ref: OwnerReference) -> str:
         above = self._owners.get(ref.uid)
         top = above if above is not None else ref
-        return f"{namespace}/{top.kind}/{top.name}"
+        return f"{namespace}/{kind_of_owner(top)}/{top.name}"
 
     def _note_node(self, data: bytes) -> None:
         node = codec.decode_or_none(data, SimulatedNode)
@@ -324,6 +327,11 @@ def _deadlines(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
             continue
         if deadline_s is not None and 0 < deadline_s < _NO_DEADLINE:
             yield f"{item.namespace}/{DEPLOYMENTS.kind}/{item.name}", deadline_s
+
+
+def _is_scripted(pod: SimulatedPod) -> bool:
+    """Whether annotations say how it behaves."""
+    return any(name.startswith(PREFIX) for name in pod.annotations)
 
 
 def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> ContainerScript:

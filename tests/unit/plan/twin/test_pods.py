@@ -201,6 +201,19 @@ def test_a_pod_of_a_job_runs_as_long_as_others_did() -> None:
     assert known.rests_s(view(runs), began + 200) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("notes", "rests_s"), [({}, math.inf), ({"sandbox.kcm.dev/run-time": "1h"}, 0.0)], ids=["real", "simulated"]
+)
+def test_a_pod_that_ran_for_longer_than_is_known_of_any_goes_on(notes: Tree, rests_s: float) -> None:
+    """Such as one that kubectl run made a day ago, which a drain has to evict: its annotations or nothing say when it
+    ends."""
+    runs = pod("runs", owner={**OWNER, "kind": "Workflow"}, spec={"restartPolicy": "Never"})
+    runs["metadata"]["annotations"] = notes
+    began = parse_time("2026-01-01T00:00:04Z").timestamp()
+    assert learned(runs).rests_s(view(runs), began + 20) == RUN_S - 20
+    assert learned(runs).rests_s(view(runs), began + 86400) == rests_s
+
+
 def with_failing_web() -> Snapshot:
     """The settled cluster, in which the pods of web wait for an image."""
     whole = settled()
