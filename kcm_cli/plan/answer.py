@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kcm_cli.machinery.meta import OwnerReference
+from kcm_cli.plan.kinds import kind_of_owner
 
 API_VERSION, KIND = "plan.kcm.dev/v1", "Plan"
 
@@ -17,7 +18,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Object(Part, frozen=True, order=True):
-    """A reference to an object. The namespace is empty for a cluster-scoped one."""
+    """A reference to an object. The namespace is empty for a cluster-scoped one. kind: see ``kinds.kind_in``."""
 
     kind: str
     namespace: str
@@ -30,7 +31,7 @@ class Object(Part, frozen=True, order=True):
 def owner_of(references: Sequence[OwnerReference]) -> str:
     """``Kind/name`` of the controller among these owners, or else of the first; "" if there is none."""
     chosen = next((ref for ref in references if ref.controller), references[0] if references else None)
-    return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""
+    return f"{kind_of_owner(chosen)}/{chosen.name}" if chosen is not None else ""
 
 
 class Source(Part, frozen=True):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 
@@ -30,6 +29,7 @@ from kcm_cli.plan.changes import (
     Target,
 )
 from kcm_cli.plan.draining import NODE_RESOURCE, POLL_S, Draining, Note
+from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, is_server_side
 from kcm_cli.plan.observe import NODES
 from kcm_cli.plan.redaction import as_live
@@ -145,7 +145,7 @@ class Applying(msgspec.Struct):
         """Apply a manifest. Returns how. Raises PlanError."""
         doc = change.doc
         served, namespace, name = self._place(doc, change.where)
-        about = Object(served.kind, namespace, name)
+        about = _about(served, namespace, name)
         kubectl = KubectlApply(self.twin.client, served, self.twin.type_of(served))
         how, held = "", ""
         try:
@@ -166,7 +166,7 @@ class Applying(msgspec.Struct):
                 text = f"{text} (--force-conflicts takes them over)"
             self.refusals.append(refused(about, failed.error, text))
         else:
-            held = held_back(served.kind, doc) if live is not None and template_of(live) != template_of(doc) else ""
+            held = held_back(about.kind, doc) if live is not None and template_of(live) != template_of(doc) else ""
         if served.gvr.plural == "customresourcedefinitions":
             await self.twin.clock.sleep(POLL_S)
             self._known = await discover(self.twin.client)
@@ -197,14 +197,13 @@ class Applying(msgspec.Struct):
     async def _set_image(self, change: SetImage) -> str:
         """Set the image. Returns what of it takes no effect yet. Raises PlanError."""
         served, namespace, doc = await self._found(change.target)
-        if served.gvr.plural not in _TEMPLATES:
+        if served.gvr.plural not in _TEMPLATES or self.twin.type_of(served) is None:
             raise PlanError(f"--set-image: {change.target} has no pod template")
-        spec: Any = doc.get("spec") or {}
-        if served.gvr.plural == "cronjobs":
-            spec = ((spec.get("jobTemplate") or {}).get("spec")) or {}
-        pod: Any = ((spec.get("template") or {}).get("spec")) or {}
-        names = [str(one.get("name")) for one in pod.get("containers") or ()]
-        inits = [str(one.get("name")) for one in pod.get("initContainers") or ()]
+        above = ("spec", "jobTemplate") if served.gvr.plural == "cronjobs" else ()
+        pod = nested_map(doc, *above, "spec", "template", "spec")
+        names, inits = (
+            [nested_str(one, "name") for one in nested_list(pod, field)] for field in ("containers", "initContainers")
+        )
         container = change.container or (names[0] if len(names) == 1 else "")
         if container not in (*names, *inits):
             what = f"has no container {container}" if container else "has several containers"
@@ -226,7 +225,7 @@ class Applying(msgspec.Struct):
     async def _change(
         self, target: Target, served: ServedResource, namespace: str, patch: Doc, type_: str, subresource: str
     ) -> None:
-        with self._reported(Object(served.kind, namespace, target.name)):
+        with self._reported(_about(served, namespace, target.name)):
             await self.twin.client.patch(
                 served.partial(), namespace, target.name, patch, content_type=type_, subresource=subresource
             )
@@ -234,7 +233,7 @@ class Applying(msgspec.Struct):
     async def _delete(self, change: Delete) -> None:
         target = change.target
         served, namespace, _ = await self._found(target)
-        with self._reported(Object(served.kind, namespace, target.name)):
+        with self._reported(_about(served, namespace, target.name)):
             await self.twin.client.delete(served.partial(), namespace, target.name, propagation=change.propagation)
 
     async def _found(self, target: Target) -> tuple[ServedResource, str, Doc]:
@@ -257,6 +256,10 @@ class Applying(msgspec.Struct):
     @property
     def _namespace(self) -> str:
         return self.options.namespace or "default"
+
+
+def _about(served: ServedResource, namespace: str, name: str) -> Object:
+    return Object(kind_in(served.gvr.group, served.kind), namespace, name)
 
 
 def _text(value: object, field: str, where: str) -> str:

@@ -243,14 +243,23 @@ class _Reader:
     async def _pages(
         self, kind: ListedKind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
     ) -> tuple[Item, ...]:
+        """All objects. Where the token of a list without ``exact`` expires, all is read again in one request."""
         items: dict[tuple[str, str], Item] = {}
-        query, pages = (("limit", str(PAGE)), *exact), Pages()
+        skipped = 0
+        token, query, pages = "", (("limit", str(PAGE)), *exact), Pages()
         while True:
-            page = await self._page(gvr, namespace, query)
+            try:
+                page = await self._page(gvr, namespace, query)
+            except errors.Expired:
+                if exact or not token:
+                    raise
+                items.clear()
+                skipped = 0
+                page = await self._page(gvr, namespace, ())
             for raw in page.items or ():
                 item = _item(bytes(raw), gvr, kind)
                 if item is None:
-                    self.found.skipped.append(kind.key)
+                    skipped += 1
                 else:
                     items[item.namespace, item.name] = item
             self._progress(kind.key, len(items))
@@ -258,6 +267,7 @@ class _Reader:
             self.cut = self.cut or meta.resource_version or ""
             token = pages.next(meta.continue_ or "")
             if not token:
+                self.found.skipped += [kind.key] * skipped
                 return tuple(items[key] for key in sorted(items))
             query = (("limit", str(PAGE)), ("continue", token))
 

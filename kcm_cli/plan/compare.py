@@ -8,10 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.documents import nested_list, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
+from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.observe import Occurrence
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown_part import Shown
@@ -160,7 +162,7 @@ def complete(base: Simulation, changed: Simulation) -> None:
 
 
 def _object(doc: Mapping[str, Any], key: Key) -> Object:
-    return Object(str(doc.get("kind") or key[0].plural), key[1], key[2])
+    return Object(kind_in(key[0].group, str(doc.get("kind") or key[0].plural)), key[1], key[2])
 
 
 def _uid(doc: Mapping[str, Any]) -> object:
@@ -173,9 +175,12 @@ def _is_wish(path: str) -> bool:
 
 
 def _owner(doc: Mapping[str, Any]) -> str:
-    refs = (doc.get("metadata") or {}).get("ownerReferences") or ()
+    refs = [ref for ref in nested_list(doc, "metadata", "ownerReferences") if isinstance(ref, dict)]
     chosen = next((ref for ref in refs if ref.get("controller")), refs[0] if refs else None)
-    return f"{chosen.get('kind')}/{chosen.get('name')}" if chosen else ""
+    if chosen is None:
+        return ""
+    group = nested_str(chosen, "apiVersion").rpartition("/")[0]
+    return f"{kind_in(group, nested_str(chosen, 'kind'))}/{chosen.get('name')}"
 
 
 def _is_generated(doc: Mapping[str, Any]) -> bool:

@@ -159,7 +159,7 @@ def compare(answer: Answer, snapshot: Snapshot) -> Comparison:
         steps,
         tuple(_unexpected(answer, now)),
         tuple(available(answer.availability, now, elapsed_s, over=over)) if begun is not None else (),
-        tuple(_notes(answer, snapshot)),
+        tuple(_notes(answer, snapshot, now)),
     )
 
 
@@ -242,13 +242,12 @@ def _is_regular(about: Object, now: Present) -> bool:
     return kind == "CronJob" and owner in now.items and not now.is_new(owner)
 
 
-def _notes(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
+def _notes(answer: Answer, snapshot: Snapshot, now: Present) -> Iterator[str]:
     if not (answer.source.cluster and cluster_of(snapshot)):
         yield "whether the plan is of this cluster is not known: the uid of its namespace kube-system is missing"
     if answer.unlisted:
         yield f"{answer.unlisted} differences are not in the file, which was made with -n or -l"
-    kinds = {one.kind for one in snapshot.collections.values()}
-    unread = sorted({one.about.kind for one in answer.differences} - kinds)
+    unread = sorted({one.about.kind for one in answer.differences} - now.kinds)
     if unread:
         yield f"not read: {', '.join(unread)}"
     yield from (f"{gap.resource}: {gap.reason}" for gap in snapshot.gaps if gap.partial)

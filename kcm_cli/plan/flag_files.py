@@ -34,6 +34,7 @@ _DROPPED_WORDS = (
     "-dir",
     "cloud",
 )
+_UNIT = re.compile(r"^[ \t]*ExecStart[ \t]*=", re.MULTILINE)
 _UNIT_WORD = re.compile(r"\$(\w+)", re.ASCII)
 _UNIT_VARIABLE = re.compile(r"\$\$|\$\{(\w+)\}", re.ASCII)
 _HOW = "write its value into a copy of the file, or give --controllers"
@@ -48,7 +49,7 @@ def manager_flags(path: str) -> tuple[str, ...]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"--flags-from: cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    if "ExecStart=" in text:
+    if _UNIT.search(text) is not None:
         return _kept(*_of_unit(text, path), path)
     try:
         docs = [doc for doc in load_all(text) if isinstance(doc, dict)]

@@ -12,6 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.machinery.meta import PartialObject, View, controller_of
 from kcm_cli.plan.answer import Object
+from kcm_cli.plan.kinds import kind_of_owner
 from kcm_cli.plan.twin.writes import ACTING
 from kcm_cli.planning.replicas import replicas_of
 from kcm_cli.sandbox.apiserver.store import Event, Store
@@ -244,14 +245,14 @@ class Observer:
             known = self._roots.get(ref.uid)
             if known is not None:
                 return known
-            found = Object(ref.kind, obj.namespace, ref.name)
+            found = Object(kind_of_owner(ref), obj.namespace, ref.name)
             gvr = _ABOVE.get((ref.api_version, ref.kind))
             stored = self._store.get(gvr, obj.namespace, ref.name) if gvr is not None else None
             above = controller_of(seen(stored.data)) if stored is not None else None
             if above is None:
                 self._roots[ref.uid] = found
             elif stored is not None:
-                self._roots[ref.uid] = Object(above.kind, obj.namespace, above.name)
+                self._roots[ref.uid] = Object(kind_of_owner(above), obj.namespace, above.name)
             ref = above
         return found
 

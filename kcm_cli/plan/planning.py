@@ -33,11 +33,11 @@ from kcm_cli.plan.answer import (
 from kcm_cli.plan.changes import Apply, Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
 from kcm_cli.plan.formatting import describe_changes
-from kcm_cli.plan.kinds import KINDS
+from kcm_cli.plan.kinds import KINDS, kind_in
 from kcm_cli.plan.limits import not_modelled, unread
 from kcm_cli.plan.losses import lost_data, lost_endpoints
 from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
-from kcm_cli.plan.questions import with_kinds
+from kcm_cli.plan.questions import shown_as_created, with_kinds
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.regular import Regular
 from kcm_cli.plan.shown_part import Shown
@@ -112,7 +112,7 @@ def plan(
         routine=sum(_is_routine(one) for one in base.writes) + sum(e.count for e in base.events) if is_audit else 0,
         totals=_totals(base, changed, shown),
         varies=_varies(found),
-        not_modelled=not_modelled(snapshot, config, changed),
+        not_modelled=(*shown_as_created(snapshot, changes), *not_modelled(snapshot, config, changed)),
         begins_at=changed.begins_at,
         unlisted=unlisted,
         availability=() if is_audit else tuple(one for one in changed.availability if shown.has(one.about)),
@@ -295,7 +295,7 @@ def _is_routine(write: Write) -> bool:
 
 def _about(write: Write) -> Object:
     kind = write.kind or _KIND_OF.get((write.group, write.resource), write.resource)
-    return Object(kind, write.namespace, write.name)
+    return Object(kind_in(write.group, kind), write.namespace, write.name)
 
 
 def _audit(base: Simulation, shown: Shown) -> tuple[OwnWrite, ...]:

@@ -9,6 +9,7 @@ from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Object, owner_of
+from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.snapshot import Item, Snapshot
 
 
@@ -53,15 +54,16 @@ class Present:
     def __init__(self, snapshot: Snapshot, since: datetime, version: str) -> None:
         self.snapshot = snapshot
         self._since, self._version = since, parse_int64(version)
-        self.kinds = {one.kind for one in snapshot.collections.values()}
+        self.kinds = {kind_in(one.gvr.group, one.kind) for one in snapshot.collections.values()}
         self.spaces = frozenset(gap.namespace for gap in snapshot.gaps if gap.partial) or None
         self.items: dict[Object, Item] = {}
         self._heads: dict[Object, Meta] = {}
         self._placed: dict[tuple[str, str], list[Object]] = {}
         self._made: dict[tuple[str, str], dict[str, list[Object]]] = {}
         for collection in snapshot.collections.values():
+            kind = kind_in(collection.gvr.group, collection.kind)
             for item in collection.items:
-                about = Object(collection.kind, item.namespace, item.name)
+                about = Object(kind, item.namespace, item.name)
                 self.items[about] = item
                 self._placed.setdefault((about.kind, about.namespace), []).append(about)
 

@@ -1,18 +1,20 @@
-"""The custom kinds in question: those of a change whose objects the snapshot does not have."""
+"""The kinds in question: those of a change whose objects the snapshot does not have."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.meta import OwnerReference, SlimObject
-from kcm_cli.plan.changes import Change, custom_kinds
+from kcm_cli.plan.changes import Apply, Change, custom_kinds
 from kcm_cli.plan.collect import defined_kind, item_of, names_of
-from kcm_cli.plan.kinds import DEFINITIONS, ListedKind
+from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.plan.twin.loading import STAND_IN
+
+_BUILT_IN = {(one.gvr.group, one.kind): one.key for one in (*KINDS, CONFIG_MAPS, EVENTS)} | {("", "Secret"): SECRETS}
 
 
 def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot, tuple[str, ...]]:
@@ -32,6 +34,14 @@ def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot,
         collections[kind.gvr] = Collection(kind.gvr, kind.kind, kind.namespaced, owners)
         assumed.append(f"objects of kind {kind.kind} in manifests are new: the snapshot has none")
     return replace(snapshot, collections=collections) if assumed else snapshot, tuple(assumed)
+
+
+def shown_as_created(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
+    """A line for each built-in kind of manifests that was not read."""
+    applied = (change.doc for change in changes if isinstance(change, Apply))
+    places = {(nested_str(doc, "apiVersion").rpartition("/")[0], nested_str(doc, "kind")) for doc in applied}
+    for kind in sorted(kind for group, kind in places if _BUILT_IN.get((group, kind)) in snapshot.missing):
+        yield f"whether objects of kind {kind} in manifests are there was not read: they are shown as created"
 
 
 def _owners(snapshot: Snapshot, kind: ListedKind) -> list[Item]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.plan.answer import Availability, Object, Part
+from kcm_cli.plan.kinds import kind_of_owner
 from kcm_cli.plan.losses import SERVICES
 from kcm_cli.plan.observe import OWNED, PODS, SLICES, Seen, endpoints_of, ready_of, seen, serves
 from kcm_cli.plan.present import Present
@@ -70,7 +71,7 @@ def _root(pod: Seen, now: Present) -> Object:
     ref = controller_of(pod)
     if ref is None:
         return Object("Pod", pod.namespace, pod.name)
-    about = Object(ref.kind, pod.namespace, ref.name)
+    about = Object(kind_of_owner(ref), pod.namespace, ref.name)
     above = now.owner(about) if about.kind in OWNED and about in now.items else ""
     kind, _, name = above.partition("/")
     return Object(kind, about.namespace, name) if name else about

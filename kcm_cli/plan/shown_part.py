@@ -12,6 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import ObjectMeta, PartialObject, View
 from kcm_cli.plan.answer import Object
+from kcm_cli.plan.kinds import kind_in, kind_of_owner
 from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 
@@ -78,10 +79,10 @@ class Shown:
         head = codec.decode_or_none(data, _Head)
         if head is None:
             return  # such as another kind's spec; what it belongs to is not known either
-        about = Object(head.kind, head.namespace, head.name)
+        about = Object(kind_in(head.api_version.rpartition("/")[0], head.kind), head.namespace, head.name)
         self._labels[about] = [head.labels]
         if head.spec is not None and head.spec.template is not None:
             self._labels[about].append(head.spec.template.metadata.labels or {})
-        owners = [Object(ref.kind, head.namespace, ref.name) for ref in head.metadata.owner_references]
+        owners = [Object(kind_of_owner(ref), head.namespace, ref.name) for ref in head.metadata.owner_references]
         if owners:
             self._owners[about] = owners

@@ -5,10 +5,11 @@ Missing objects that others refer to get stand-ins, so that controllers do not d
 absence: owners of kinds that were not read, nodes with pods, namespaces, bound volumes, and objects that quotas count.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import HOSTNAME
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
@@ -41,6 +42,7 @@ _ROOM = {"cpu": "100000", "memory": "1000Ti", "ephemeral-storage": "1000Ti", "po
 
 class _Spec(View, frozen=True, gc=False):
     node_name: str = ""
+    node_selector: dict[str, str] | None = None
 
 
 class _Pod(SlimObject, frozen=True, gc=False, kw_only=True):
@@ -83,7 +85,8 @@ class _Rows:
         self._catalog = Catalog(KINDS)
         self._there: set[tuple[str, str, str, str]] = set()
         self._owners: dict[str, tuple[str, OwnerReference]] = {}
-        self._nodes: set[str] = set()
+        self._nodes: dict[str, dict[str, str]] = {}
+        """The nodes of pods, with the labels that these select."""
         self._namespaces: set[str] = set()
 
     def all(self) -> Iterator[Row]:
@@ -128,7 +131,7 @@ class _Rows:
         if partial is None:
             return 1
         if isinstance(partial, _Pod) and partial.spec.node_name:
-            self._nodes.add(partial.spec.node_name)
+            self._nodes.setdefault(partial.spec.node_name, {}).update(partial.spec.node_selector or {})
         for ref in partial.metadata.owner_references:
             if ref.uid:
                 self._owners.setdefault(ref.uid, (namespace, ref))
@@ -143,14 +146,10 @@ class _Rows:
                 yield self._made(self._served(_NAMESPACES), "", name, "", {"spec": spec, "status": status})
         if "nodes" in missing:
             uids = {ref.name: uid for uid, (_, ref) in self._owners.items() if ref.kind == "Node"}
-            for name in sorted(self._nodes | uids.keys()):
-                yield self._made(
-                    self._served(_NODES),
-                    "",
-                    name,
-                    uids.get(name, ""),
-                    _node(format_time(self._snapshot.taken_at)),
-                )
+            now = format_time(self._snapshot.taken_at)
+            for name in sorted(self._nodes.keys() | uids.keys()):
+                labels = {**self._nodes.get(name, {}), HOSTNAME: name}
+                yield self._made(self._served(_NODES), "", name, uids.get(name, ""), _node(now), labels)
         if "persistentvolumes" in missing:
             bound = {nested_str(claim, "spec", "volumeName"): claim for claim in self._snapshot.docs(_CLAIMS)}
             for name in sorted(bound.keys() - {""}):
@@ -172,8 +171,7 @@ class _Rows:
         """Stand-ins for kinds that were not read, as many as quotas count."""
         wanted: dict[tuple[GVR, str], int] = {}
         for quota in self._snapshot.docs(_QUOTAS):
-            used: Any = (quota.get("status") or {}).get("used") or {}
-            namespace = str((quota.get("metadata") or {}).get("namespace"))
+            used, namespace = nested_map(quota, "status", "used"), nested_str(quota, "metadata", "namespace")
             for name, gvr in _COUNTED.items():
                 count = parse_int64(str(used.get(name, ""))) or 0
                 if count > 0 and not self._is_read(self._served(gvr)):
@@ -192,7 +190,9 @@ class _Rows:
         assert found is not None
         return found
 
-    def _made(self, served: Served, namespace: str, name: str, uid: str, rest: Doc) -> Row:
+    def _made(
+        self, served: Served, namespace: str, name: str, uid: str, rest: Doc, labels: Mapping[str, str] | None = None
+    ) -> Row:
         gvr = served.storage
         metadata: Doc = {
             "name": name,
@@ -201,6 +201,8 @@ class _Rows:
             "creationTimestamp": format_time(self._snapshot.taken_at),
             "annotations": {STAND_IN: "true"},
         }
+        if labels:
+            metadata["labels"] = dict(labels)
         if namespace:
             metadata["namespace"] = namespace
         self._there.add((gvr.group, gvr.plural, namespace, name))

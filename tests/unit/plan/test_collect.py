@@ -9,15 +9,17 @@ import pytest
 import yaml
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.plan import Apply, Options, PlanError, Scale, Snapshot, Target, plan
+from kcm_cli.plan import Apply, Delete, Options, PlanError, Scale, Snapshot, Target, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.snapshot import is_time_of_cluster
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.admission.dynamic import mutating, validating
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.views import NODES
 from tests.kit.places import ROOT
 from tests.kit.simulation import NAMESPACE, World
 from tests.kit.workload import deployment
@@ -166,6 +168,26 @@ def test_a_refused_kind_is_a_named_gap_and_disables_its_controllers() -> None:
     assert any(line.startswith("nodes: ") for line in answer.not_modelled)
 
 
+def test_a_node_that_was_not_read_has_the_labels_that_its_pods_select() -> None:
+    async def story(world: World) -> None:
+        await world.clock.sleep(5)
+        for name in ("node-1", "node-2"):
+            await world.client.patch(NODES, "", name, {"metadata": {"labels": {"disk": "ssd"}}}, content_type=MERGE)
+        web = deployment("web", 2)
+        apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+        apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+        web["spec"]["template"]["spec"] |= {"nodeSelector": {"disk": "ssd"}, "affinity": apart}
+        await world.create("apps/v1/deployments", web)
+        await world.clock.sleep(60)
+
+    snapshot, _ = read(refusing("nodes"), prepare=story)
+    deleted = next(item.name for item in snapshot.items(GVR("", "v1", "pods")) if item.name.startswith("web-"))
+    answer = plan(snapshot, (Delete(Target("pod", deleted, NAMESPACE)),), Options(horizon_s=60))
+    assert answer.problems == () and answer.totals.pods_created == 1
+    answer = plan(snapshot, (Scale(Target("deploy", "web", NAMESPACE), 3),), Options(horizon_s=60))
+    assert [one.kind for one in answer.problems] == ["pending", "stuck"]  # there are two nodes, as far as is known
+
+
 async def with_what_pods_refer_to(world: World) -> None:
     """A Deployment whose pods have a claim, a priority and a runtime."""
     size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
@@ -276,11 +298,13 @@ def test_odd_objects_are_loaded_unchanged() -> None:
         {"metadata": {"name": "text", "namespace": NAMESPACE, "uid": "3", "labels": ["x"]}, "spec": "x"},
         {"metadata": {"name": "nulls", "namespace": NAMESPACE, "ownerReferences": None, "labels": None, "uid": "4"}},
         {"metadata": {"name": "UPPER_case", "namespace": NAMESPACE, "uid": "5"}, "spec": {"containers": []}},
+        {"metadata": {"name": "lists", "namespace": NAMESPACE, "uid": "6"}, "status": {"used": [1], "hard": None}},
     ]
+    many = ("pods", "deployments", "replicasets", "jobs", "nodes", "persistentvolumeclaims", "resourcequotas")
 
     def with_odd(request: Request) -> Response | None:
         plural = request.path.rpartition("/")[2]
-        if plural not in ("pods", "deployments", "replicasets", "jobs", "nodes", "persistentvolumeclaims"):
+        if plural not in (*many, "horizontalpodautoscalers"):
             return None
         return Response(200, {}, json.dumps({"metadata": {"resourceVersion": "9"}, "items": odd}).encode())
 
@@ -308,6 +332,27 @@ def test_a_list_that_goes_round_in_circles_is_a_gap() -> None:
     snapshot, _ = read(circling, prepare=nothing)
     (gap,) = (gap for gap in snapshot.gaps if gap.resource == "replicasets.apps")
     assert "round in circles" in gap.reason
+
+
+def test_a_list_whose_token_expires_is_read_in_one_request() -> None:
+    whole: list[Tree] = [{"metadata": {"name": name, "namespace": NAMESPACE, "uid": name}} for name in "ab"]
+    whole.append({"metadata": None})
+
+    def expiring(request: Request) -> Response | None:
+        query = dict(request.query)
+        if not request.path.endswith("/replicasets"):
+            return None
+        if "continue" in query:
+            return refusing("replicasets", status=410)(request)
+        page: Tree = {"metadata": {"resourceVersion": "9"}, "items": whole}
+        if "limit" in query:
+            page = {"metadata": {"resourceVersion": "9", "continue": "t"}, "items": whole[1:]}
+        return Response(200, {}, json.dumps(page).encode())
+
+    snapshot, _ = read(expiring, prepare=nothing)
+    assert [item.name for item in snapshot.items(GVR("apps", "v1", "replicasets"))] == ["a", "b"]
+    assert (snapshot.skipped, snapshot.torn) == (("replicasets.apps",), ("replicasets.apps",))
+    assert "replicasets.apps" not in snapshot.missing
 
 
 @pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -1200", "Thu, 01 Jan 1970 00:00:00 GMT", "yesterday"])

@@ -10,7 +10,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.plan.answer import Field, Object
-from kcm_cli.plan.compare import differences, timeline
+from kcm_cli.plan.compare import _owner, differences, timeline
 from kcm_cli.plan.observe import Occurrence
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown_part import Shown
@@ -137,3 +137,17 @@ def test_an_object_with_odd_metadata_does_not_affect_others() -> None:
     odd = job(OTHER)
     odd[JOBS.gvr, "default", "odd"] = {"kind": "Job", "metadata": {"name": "odd", "uid": 7, "labels": "none"}}
     assert fields(job(ONE), odd) == []
+
+
+@pytest.mark.parametrize(
+    ("references", "owner"),
+    [
+        ([None, 7, {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "a"}], "StatefulSet/a"),
+        ([{"kind": "A", "name": "a"}, {"kind": "B", "name": "b", "controller": True}], "B/b"),
+        ([{"apiVersion": "apps.kruise.io/v1", "kind": "StatefulSet", "name": "a"}], "StatefulSet.apps.kruise.io/a"),
+        ({"kind": "A"}, ""),
+        ([None], ""),
+    ],
+)
+def test_the_owner_of_an_odd_object(references: object, owner: str) -> None:
+    assert _owner({"metadata": {"ownerReferences": references}}) == owner

@@ -298,6 +298,19 @@ def test_without_the_pods_nobody_knows_how_many_are_ready(unread: str) -> None:
     assert found.availability == () and found.as_planned
 
 
+def test_kinds_of_two_apis_with_one_name_are_two() -> None:
+    before = cluster()
+    collections = dict(before.collections)
+    for group, size in (("", 1), ("serving.knative.dev", 2)):
+        gvr = GVR(group, "v1", "services")
+        doc = {**obj("Service", "web"), "apiVersion": gvr.group_version, "spec": {"size": size}}
+        collections[gvr] = Collection(gvr, "Service", True, (Item("n", "web", "u", codec.encode(doc)),))
+    about = Object("Service", "n", "web"), Object("Service.serving.knative.dev", "n", "web")
+    saved = answer(*(changed(("spec.size", 0, size), about=one) for size, one in enumerate(about, 1)))
+    found = compare(saved, replace(before, collections=collections))
+    assert [one.state for one in found.steps] == [HAPPENED, HAPPENED]
+
+
 def test_pods_of_one_owner_are_one_line() -> None:
     found = compare(
         answer(SCALED), cluster(*[pod(name, **NEW) for name in "abc"], obj("Deployment", "web", spec={"replicas": 5}))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kcm_cli.plan import Options, PlanError, plan
 from kcm_cli.plan.flag_files import manager_flags
@@ -32,6 +33,16 @@ def test_a_systemd_unit(tmp_path: Path) -> None:
 def test_the_unit_that_kcm_ships() -> None:
     flags = manager_flags(str(ROOT / "configs/systemd/kcm.service"))
     assert flags == manager_flags(str(ROOT / "configs/kubernetes/static-pod.yaml"))
+
+
+def test_a_unit_is_known_by_its_lines(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("[Service]\n  ExecStart = /bin/kcm --concurrent-gc-syncs=7\n")
+    assert manager_flags(str(path)) == ("--concurrent-gc-syncs=7",)
+    noted = {"annotations": {"was": "ExecStart=/bin/old"}}
+    container = {"name": "kube-controller-manager", "args": ["--concurrent-gc-syncs=8"]}
+    path.write_text(yaml.safe_dump({"kind": "Pod", "metadata": noted, "spec": {"containers": [container]}}))
+    assert manager_flags(str(path)) == ("--concurrent-gc-syncs=8",)
 
 
 def test_variables_of_a_unit(tmp_path: Path) -> None:

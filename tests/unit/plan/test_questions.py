@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Apply, Change, Delete, Options, Target, load, plan, save
+from kcm_cli.plan import Answer, Apply, Change, Delete, Options, PlanError, SetImage, Target, load, plan, save
 from kcm_cli.plan.changes import custom_kinds
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.kinds import DEFINITIONS
@@ -105,6 +105,27 @@ def test_a_definition_and_its_objects_in_one_file() -> None:
     answer = planned(taken(), *changes)
     assert answer.problems == ()
     assert ("created", "New sim/x") in {(one.action, str(one.about)) for one in answer.differences}
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_what_was_not_read_is_shown_as_created_and_the_answer_says_so(kind: str) -> None:
+    doc = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x", "namespace": NAMESPACE}}
+    answer = planned(taken(), Apply(doc))
+    text = f"whether objects of kind {kind} in manifests are there was not read: they are shown as created"
+    assert answer.not_modelled[0] == text and answer.assumed == ()
+    assert not any("shown as created" in line for line in planned(taken()).not_modelled)
+
+
+def test_another_apis_kind_of_a_workloads_plural_has_no_pod_template() -> None:
+    changes = [Apply(definition("jobs", "Task")), Apply(custom("Task", "x", template=["odd"]))]
+    with pytest.raises(PlanError, match=r"jobs.example.com/x has no pod template"):
+        planned(taken(), *changes, SetImage(Target("jobs.example.com", "x", NAMESPACE), "a:1"))
+
+
+def test_another_apis_kind_of_a_built_in_name_is_called_with_its_group() -> None:
+    """As Knative's Service, which has a Service of the same name."""
+    answer = planned(taken(), Apply(definition("routes", "Service")), Apply(custom("Service", "web")))
+    assert ("created", "Service.example.com sim/web") in {(one.action, str(one.about)) for one in answer.differences}
 
 
 def test_kinds_in_question_by_their_names() -> None:
