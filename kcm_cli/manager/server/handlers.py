@@ -102,7 +102,7 @@ def slis(registry: Registry, families: SliMetrics, start_time_s: float) -> Handl
         if request.method != "DELETE":
             return await show(request)
         families.reset()
-        return responses.text("metrics reset\n", sniff=False)
+        return responses.text("metrics reset\n")
 
     return handle
 

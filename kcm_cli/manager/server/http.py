@@ -19,7 +19,6 @@ import uvicorn
 from OpenSSL import SSL
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Scope
 
 from kcm_cli.component.clock import Clock
@@ -51,7 +50,9 @@ def application(
 ) -> ASGIApp:
     """The pages behind authentication and authorization."""
     guard = Middleware(Guard, authenticator=authenticator, authorizer=authorizer, clock=clock, metrics=metrics)
-    return Starlette(routes=[Mount("/", app=mux)], middleware=[guard])
+    app = Starlette(middleware=[guard])
+    app.router.default = mux  # not below a route, which would answer targets that are no path, such as *
+    return app
 
 
 class Endpoint(msgspec.Struct, frozen=True):

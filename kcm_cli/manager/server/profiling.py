@@ -15,7 +15,7 @@ from collections.abc import Callable
 from html import escape
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Mux
@@ -53,7 +53,11 @@ class Profiling:
         mux.handle_prefix("/debug/pprof/", self._profile)
 
     async def _redirect(self, request: Request) -> Response:
-        return RedirectResponse("/debug/pprof/", 302, {"content-type": "text/html; charset=utf-8"})
+        place = {"location": "/debug/pprof/"}
+        if request.method not in ("GET", "HEAD"):
+            return Response(status_code=302, headers=place)
+        body = b'<a href="/debug/pprof/">Found</a>.\n\n'
+        return Response(body, 302, {**place, "content-type": "text/html; charset=utf-8"})
 
     async def _profile(self, request: Request) -> Response:
         name = responses.path_of(request).removeprefix("/debug/pprof/")
@@ -68,7 +72,9 @@ class Profiling:
                 samples, unit = self._taken(name)
                 return _answer(request, name, samples, unit)
             case _:
-                return responses.error("Unknown profile", 404)
+                unknown = responses.error("Unknown profile", 404)
+                unknown.headers["x-go-pprof"] = "1"
+                return unknown
 
     def _taken(self, name: str) -> tuple[Counter[Stack], tuple[str, str]]:
         if name == "goroutine":
