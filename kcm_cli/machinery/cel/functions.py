@@ -3,6 +3,7 @@
 upstream: cel-go common/stdlib, staging/src/k8s.io/apiserver/pkg/cel/environment/base.go (v1.36)
 """
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,7 +13,7 @@ from kcm_cli.machinery.booleans import parse_bool
 from kcm_cli.machinery.cel import formatting, kubernetes, list_functions, networks, string_functions
 from kcm_cli.machinery.cel.operators import no_overload
 from kcm_cli.machinery.cel.overloads import DURATION, LIST, MAP, TIMESTAMP, Function, overloaded
-from kcm_cli.machinery.cel.texts import simple_text
+from kcm_cli.machinery.cel.texts import simple_text, zoned_time
 from kcm_cli.machinery.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -29,10 +30,11 @@ from kcm_cli.machinery.cel.values import (
 )
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import as_utc, parse_time
+from kcm_cli.machinery.times import FIRST, LAST, as_utc
 
 _ZERO_OFFSET = {"", "UTC", "Z"}
 _MICROSECOND = timedelta(microseconds=1)
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 
 
 def _size(value: Value) -> int:
@@ -89,8 +91,13 @@ def _float_of_text(text: str) -> float:
     try:
         if not text.isascii() or "_" in text or text != text.strip():
             raise ValueError(text)
-        return float(text)
-    except ValueError:
+        if _HEX_FLOAT.fullmatch(text):
+            return float.fromhex(text)
+        found = float(text)
+        if math.isinf(found) and "inf" not in text.lower():
+            raise ValueError(text)
+        return found
+    except (ValueError, OverflowError):
         raise _not_of_text("double") from None
 
 
@@ -112,9 +119,12 @@ def text_of(value: Value) -> str:
 
 def _timestamp(text: str) -> datetime:
     try:
-        return parse_time(text)
+        moment = zoned_time(text)
     except FormatError:
         raise _not_of_text("google.protobuf.Timestamp") from None
+    if moment is FIRST or moment is LAST:
+        raise CelError("timestamp overflow")
+    return moment
 
 
 def _duration(text: str) -> Duration:

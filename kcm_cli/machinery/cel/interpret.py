@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from kcm_cli.machinery.cel import comprehensions, operators
 from kcm_cli.machinery.cel.comprehensions import Run, Scope
 from kcm_cli.machinery.cel.functions import FUNCTIONS, METHODS
+from kcm_cli.machinery.cel.kubernetes import FormatValue, QuantityValue, SemverValue
 from kcm_cli.machinery.cel.meter import Meter, called, fixed, price_of
+from kcm_cli.machinery.cel.networks import CidrValue, IpValue, UrlValue
 from kcm_cli.machinery.cel.overloads import Function, takes
 from kcm_cli.machinery.cel.prices import Price
 from kcm_cli.machinery.cel.syntax import (
@@ -27,6 +29,16 @@ from kcm_cli.machinery.cel.syntax import (
 )
 from kcm_cli.machinery.cel.values import NONE, TYPES, CelError, Optional, Value, equal
 
+_OPAQUE = (CidrValue, FormatValue, IpValue, QuantityValue, SemverValue, UrlValue)
+
+
+def _compared(one: Value, other: Value) -> bool:
+    """``_==_``: a value of Kubernetes' types can be compared with its own type and null only. Raises CelError."""
+    if isinstance(one, _OPAQUE) and other is not None and type(one) is not type(other):
+        raise CelError("no such overload")
+    return equal(one, other)
+
+
 _BINARY: Mapping[str, operators.Binary] = {
     "_+_": operators.add,
     "_-_": operators.subtract,
@@ -37,8 +49,8 @@ _BINARY: Mapping[str, operators.Binary] = {
     "_<=_": operators.less_equal,
     "_>_": operators.greater,
     "_>=_": operators.greater_equal,
-    "_==_": equal,
-    "_!=_": lambda one, other: not equal(one, other),
+    "_==_": _compared,
+    "_!=_": lambda one, other: not _compared(one, other),
     "@in": operators.contained,
     "_[_]": operators.index,
     "_[?_]": operators.optional_index,
@@ -348,10 +360,9 @@ def _map(node: MapNode, meter: Meter) -> Run:
                 if not isinstance(value, Optional):
                     raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
                 if not value.present:
+                    found.pop(key, None)
                     continue
                 value = value.value
-            if operators.find(found, key)[0]:
-                raise CelError(f"Failed with repeated key: {operators.shown(key)}")
             found[key] = value
         return found
 

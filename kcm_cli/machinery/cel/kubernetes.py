@@ -20,8 +20,9 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.machinery.urls import UrlError, parse_request
 
 _INT64 = range(-(1 << 63), 1 << 63)
-_number = "(0|[1-9][0-9]*)"
-_semver = re.compile(rf"{_number}\.{_number}\.{_number}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?").fullmatch
+_CORE = ("Major", "Minor", "Patch")
+_DIGITS = "0123456789"
+_letters = re.compile(r"[0-9A-Za-z-]+").fullmatch
 _UINT64_DIGITS, _INT64_DIGITS = 20, 19
 _uuid = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}").fullmatch
 Methods = Mapping[str, Function]
@@ -157,20 +158,44 @@ SemverValue.cel_methods = {
 def version(text: str, normalize: bool = False) -> SemverValue:
     if normalize:
         text = _normalized(text)
-    match = _semver(text)
-    if match is None:
-        parts = text.count(".") + 1
-        why = "No Major.Minor.Patch elements found" if parts < 3 else f"Invalid character(s) found in {quote(text)}"
-        raise CelError(why)
-    prerelease = tuple((match[4] or "").split(".")) if match[4] else ()
-    core = (_uint64(match[1]), _uint64(match[2]), _uint64(match[3]))
-    for part in prerelease:
-        if part.isdigit():
-            _uint64(part)
-    return SemverValue(core, prerelease)
+    if not text:
+        raise CelError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) < len(_CORE):
+        raise CelError("No Major.Minor.Patch elements found")
+    parts[2], plus, build = parts[2].partition("+")
+    parts[2], dash, before = parts[2].partition("-")
+    major, minor, patch = (_numbered(part, f"{name} number") for name, part in zip(_CORE, parts, strict=True))
+    prerelease = tuple(map(_prerelease, before.split("."))) if dash else ()
+    for part in build.split(".") if plus else ():
+        if not part:
+            raise CelError("Build meta data is empty")
+        if not _letters(part):
+            raise CelError(f"Invalid character(s) found in build meta data {quote(part)}")
+    return SemverValue((major, minor, patch), prerelease)
+
+
+def _numbered(text: str, what: str) -> int:
+    if text.strip(_DIGITS):
+        raise CelError(f"Invalid character(s) found in {what.lower()} {quote(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise CelError(f"{what} must not contain leading zeroes {quote(text)}")
+    return _uint64(text)
+
+
+def _prerelease(text: str) -> str:
+    if not text:
+        raise CelError("Prerelease is empty")
+    if not text.strip(_DIGITS):
+        _numbered(text, "Numeric PreRelease version")
+    elif not _letters(text):
+        raise CelError(f"Invalid character(s) found in prerelease {quote(text)}")
+    return text
 
 
 def _uint64(text: str) -> int:
+    if not text:
+        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
     if len(text) > _UINT64_DIGITS or int(text) >= 1 << 64:
         raise CelError(f'strconv.ParseUint: parsing "{text}": value out of range')
     return int(text)

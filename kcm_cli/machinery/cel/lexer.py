@@ -3,6 +3,7 @@
 upstream: cel-go parser/gen/CEL.g4, parser/unescape.go
 """
 
+import math
 import re
 import sys
 
@@ -100,10 +101,17 @@ def _token(text: str, offset: int, match: re.Match[str]) -> Token:
     if match["escaped"] is not None:
         return Token("escaped", offset, shown)
     if match["float"] is not None:
-        return Token("literal", offset, shown, float(shown))
+        return Token("literal", offset, shown, _double(text, offset, shown))
     if match["int"] is not None:
         return Token("literal", offset, shown, _integer(text, offset, shown))
     return Token("literal", offset, shown, _string(text, offset, match["prefix"].lower(), match["string"]))
+
+
+def _double(text: str, offset: int, shown: str) -> float:
+    found = float(shown)
+    if math.isinf(found):
+        raise CelSyntaxError(located(text, offset, "invalid double literal"))
+    return found
 
 
 def _integer(text: str, offset: int, shown: str) -> int:

@@ -55,7 +55,7 @@ _OPERATORS: dict[str, tuple[int, str]] = {
 _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
     "all": ((1, 1), (2, 1)),
     "exists": ((1, 1), (2, 1)),
-    "exists_one": ((1, 1),),
+    "exists_one": ((1, 1), (2, 1)),
     "existsOne": ((1, 1), (2, 1)),
     "filter": ((1, 1),),
     "map": ((1, 1), (1, 2)),

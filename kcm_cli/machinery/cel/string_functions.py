@@ -10,7 +10,6 @@ from kcm_cli.machinery.cel.texts import checked_length
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import SPACES
-from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.regexps import Regexp, compile_go
 
 _UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
@@ -102,8 +101,15 @@ def _pattern_of_find(expression: str) -> Regexp:
         raise CelError(f"Illegal regex: {error}") from None
 
 
+_ESCAPES = {ord(char): f"\\{short}" for char, short in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)}
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_ESCAPES)}"'
+
+
 FUNCTIONS: Mapping[str, Function] = {
-    "strings.quote": overloaded("strings.quote", ((str,), quote)),
+    "strings.quote": overloaded("strings.quote", ((str,), _quoted)),
 }
 METHODS: Mapping[str, Function] = {
     "contains": overloaded("contains", ((str, str), lambda text, part: part in text)),

@@ -3,12 +3,13 @@
 upstream: cel-go common/types (ConvertToType)
 """
 
+import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.go_floats import go_float
-from kcm_cli.machinery.times import as_utc
+from kcm_cli.machinery.times import FIRST, LAST, parse_time
 
 LONGEST = 1 << 22
 """Characters of a text that a function may make. Its cost follows from what it is given (as upstream), and says nothing
@@ -60,6 +61,21 @@ def _plain(value: float) -> str:
 
 
 def _timestamp_text(moment: datetime) -> str:
-    text = as_utc(moment).isoformat(timespec="seconds")[:19]
+    text = moment.isoformat(timespec="seconds")
     fraction = f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else ""
-    return f"{text}{fraction}Z"
+    return f"{text[:19]}{fraction}{text[19:] if moment.utcoffset() else 'Z'}"
+
+
+_ZONE = re.compile(r"([+-])(\d\d):(\d\d)")
+
+
+def zoned_time(text: str) -> datetime:
+    """``parse_time``, in the zone that the text states. Raises FormatError."""
+    moment = parse_time(text)
+    zone = _ZONE.fullmatch(text[-6:])
+    if zone is None or moment is FIRST or moment is LAST:
+        return moment
+    offset = timedelta(hours=int(zone[2]), minutes=int(zone[3]))
+    if not timedelta(0) < offset < timedelta(days=1):
+        return moment
+    return moment.astimezone(timezone(-offset if zone[1] == "-" else offset))

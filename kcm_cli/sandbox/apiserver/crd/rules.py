@@ -15,6 +15,7 @@ from typing import NoReturn
 import msgspec
 
 from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.texts import zoned_time
 from kcm_cli.machinery.cel.values import NONE, AssociativeList, CelError, Optional, Value
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
@@ -365,6 +366,6 @@ def _duration(text: str) -> Value:
 _FORMATS: dict[str, Callable[[str], Value]] = {
     "byte": _bytes,
     "date": _date,
-    "date-time": parse_time,
+    "date-time": zoned_time,
     "duration": _duration,
 }
