@@ -116,11 +116,12 @@ class Deleter:
         if mark.pending(meta):
             return _Outcome(current if rules.returns_object_on_delete else None, uid, False)
         graceful_s = mark.grace(doc)
-        options = mark.options
+        asked, options = options, mark.options
         finalizers = _finalizers(meta, options, rules)
         changed = set(finalizers) != set(meta.get("finalizers") or ())
+        shown = asked if call.info.verb == "deletecollection" else options  # upstream deletes items with copies of them
         if admit:
-            await self._admit(call, options, self._core.from_storage(call.hub, old))
+            await self._admit(call, shown, self._core.from_storage(call.hub, old))
         if changed:
             put(meta, "finalizers", finalizers)
         if graceful_s is None and finalizers:
@@ -139,7 +140,7 @@ class Deleter:
                 return _Outcome(stored if rules.returns_object_on_delete else None, uid, True)
             stored = latest
         if admit:  # upstream asks again about the object that it has just marked
-            await self._admit(call, options, self._core.from_storage(call.hub, stored.doc))
+            await self._admit(call, shown, self._core.from_storage(call.hub, stored.doc))
         return self._remove(call, options, rules, stored)
 
     async def _begin(

@@ -29,7 +29,7 @@ class Merger:
         node = self._schemas.node(target)
         if node is None:
             raise MergeError(f"no type found matching: {target.kind}")
-        config: Doc = {"apiVersion": doc["apiVersion"], "kind": doc["kind"], **configuration}
+        config: Doc = {**configuration, "apiVersion": doc["apiVersion"], "kind": doc["kind"]}
         problems = typed.problems(node, config)
         if problems:
             listed = problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems])

@@ -142,32 +142,49 @@ def _objections(policy: Policy[_Body], scope: Scope) -> list[tuple[str, str]]:
             return []
     except ConditionError as error:
         return [(str(error), "")]
-    budget = Budget()
-    scope = with_variables(scope, policy.variables, budget)
     try:
-        return [*_invalid(policy, scope, budget), *_unannotated(policy, scope)]
+        return [*_invalid(policy, scope), *_unannotated(policy, _unauthorized(scope))]
     except OutOfBudget as error:
         return [] if policy.ignores_failures else [(str(error), "")]
 
 
-def _invalid(policy: Policy[_Body], scope: Scope, budget: Budget) -> Iterator[tuple[str, str]]:
+def _unauthorized(scope: Scope) -> Scope:
+    """The scope of messages and audit annotations, whose variables know no authorizer, either."""
+    return {name: value for name, value in scope.items() if name != "authorizer"}
+
+
+def _invalid(policy: Policy[_Body], scope: Scope) -> list[tuple[str, str]]:
     """The results of validations. Raises OutOfBudget."""
+    budget = Budget()
+    whole = with_variables(scope, policy.variables, budget)
+    results: list[bool | cel.CelError] = []
     for validation in policy.body.validations:
         try:
-            value = validation.expression.evaluate(scope)
+            results.append(validation.expression.evaluate(whole) is True)
         except cel.CelError as error:
-            if not policy.ignores_failures:
-                yield str(error), ""
-            continue
+            results.append(error)
         finally:
             budget.spend(validation.expression)
-        if value is not True:
-            yield _message(validation, scope), validation.reason
+    failure = ""
+    texts: list[str] = []
+    try:
+        texts += _messages(policy, _unauthorized(scope), budget)
+    except OutOfBudget as error:  # then no validation counts
+        failure = f"failed messageExpression: {error}"
+    found: list[tuple[str, str]] = []
+    for index, (result, validation) in enumerate(zip(results, policy.body.validations, strict=True)):
+        if isinstance(result, cel.CelError) or failure:
+            if not policy.ignores_failures:
+                found.append((str(result) if isinstance(result, cel.CelError) else failure, ""))
+        elif not result:
+            found.append((texts[index], validation.reason))
+    return found
 
 
 def _unannotated(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]]:
     """The failures of audit annotations. Raises OutOfBudget."""
     budget = Budget()
+    scope = with_variables(scope, policy.variables, budget)
     for annotation in policy.body.annotations:
         try:
             annotation.evaluate(scope)
@@ -178,13 +195,22 @@ def _unannotated(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str
             budget.spend(annotation)
 
 
-def _message(validation: _Validation, scope: Scope) -> str:
-    if validation.message_expression is not None:
-        try:
-            value = validation.message_expression.evaluate(scope)
-        except cel.CelError:
-            value = None
-        text = value.strip() if isinstance(value, str) else ""
-        if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE:
-            return text
-    return validation.message or f"failed expression: {validation.expression.text.strip()}"
+def _messages(policy: Policy[_Body], scope: Scope, budget: Budget) -> Iterator[str]:
+    """The message of each validation, should it be false. All are evaluated. Raises OutOfBudget."""
+    scope = with_variables(scope, policy.variables, budget)
+    for validation in policy.body.validations:
+        text = "" if validation.message_expression is None else _evaluated(validation.message_expression, scope, budget)
+        if not text or "\n" in text or len(text.encode()) > _MAX_MESSAGE:
+            text = validation.message or f"failed expression: {validation.expression.text.strip()}"
+        yield text
+
+
+def _evaluated(message: Condition, scope: Scope, budget: Budget) -> str:
+    """The text of a messageExpression; empty if it fails. Raises OutOfBudget."""
+    try:
+        value = message.evaluate(scope)
+    except cel.CelError:
+        return ""
+    finally:
+        budget.spend(message)
+    return value.strip() if isinstance(value, str) else ""

@@ -191,6 +191,11 @@ def _copied(source: Tree) -> Tree:
     return {"apiGroup": source.get("apiGroup"), "kind": source.get("kind", ""), "name": source.get("name", "")}
 
 
+def _pend(doc: Tree) -> None:
+    """The phase of a claim without one is Pending. Admission does not see it."""
+    doc["status"] = {"phase": "Pending", **(doc.get("status") or {})}
+
+
 def _if_bound(cell: Cell) -> Cell:
     return lambda doc, now: cell(doc, now) if (doc.get("spec") or {}).get("volumeName") else ""
 
@@ -202,14 +207,15 @@ KIND = Kind(
     "persistentvolumeclaims",
     defaults=volumes.claim,
     strategy=Strategy(
-        new_status={"phase": "Pending"},
+        new_status={},
         on_create=lambda doc: _settle_sources(doc["spec"], {}),
         on_update=lambda new, old: _settle_sources(new["spec"], old["spec"]),
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "name", "rules", "change"),
         check_status=_check_status,
-        completes_on_read=lambda doc: True,  # the phase of a claim without one is Pending
+        on_read=_pend,
+        completes_on_read=lambda doc: True,
         returns_object_on_delete=True,
         warn=of_claim,
     ),

@@ -301,6 +301,23 @@ async def test_the_grace_period_of_a_deletion_is_known_to_admission(api: Api, no
     assert (await api.delete(f"{pods}/p")).status == 200
 
 
+async def test_the_period_of_each_object_of_a_collection_is_not_known_to_admission(api: Api) -> None:
+    rule = {**RULE, "operations": ["DELETE"], "resources": ["pods"]}
+    expression = "!has(request.options.gracePeriodSeconds)"
+    await validating(api, {"expression": expression}, matchConstraints={"resourceRules": [rule]})
+    pods = f"/api/v1/namespaces/{await api.namespace()}/pods"
+    await api.make(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert (await api.delete(pods)).status == 200
+
+
+async def test_the_phase_of_a_new_claim_is_not_known_to_admission(api: Api) -> None:
+    rule = {**RULE, "resources": ["persistentvolumeclaims"]}
+    await validating(api, {"expression": "!has(object.status.phase)"}, matchConstraints={"resourceRules": [rule]})
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = f"/api/v1/namespaces/{await api.namespace()}/persistentvolumeclaims"
+    assert (await api.make(claims, {"metadata": {"name": "c"}, "spec": spec}))["status"] == {"phase": "Pending"}
+
+
 @pytest.mark.parametrize(
     ("mutation", "status", "replicas"),
     [
@@ -341,6 +358,9 @@ async def test_the_policies_themselves_are_exempt(api: Api) -> None:
             {"a": "b"},
             {"a": "b", "x": "int"},
             id="apply large numbers and types",
+        ),
+        pytest.param(
+            "Object{apiVersion: 'v9', kind: 'X', data: {'x': 'y'}}", {"a": "b"}, {"a": "b", "x": "y"}, id="kind"
         ),
         pytest.param(
             "[JSONPatch{op: 'add', path: '/data/x', value: 'y'}]", {"a": "b"}, {"a": "b", "x": "y"}, id="patch adds"
@@ -596,6 +616,33 @@ async def test_the_expressions_of_a_policy_share_a_budget(api: Api) -> None:
     refused = await api.post(path, {"metadata": {"name": "c"}, "data": {"t": "x" * 9_000}})
     assert refused.message.endswith(
         "denied request: validation failed due to running out of cost budget, no further validation rules will be run"
+    )
+
+
+_ALLOWED = [{"name": "v", "expression": "string(authorizer.path('/x').check('get').allowed())"}]
+
+
+async def test_messages_have_no_authorizer(api: Api) -> None:
+    await validating(api, {"expression": "variables.v == 'x'", "messageExpression": "variables.v"}, variables=_ALLOWED)
+    assert (await create(api)).message == denied("failed expression: variables.v == 'x'")
+
+
+async def test_annotations_have_no_authorizer(api: Api) -> None:
+    annotations = [{"key": "a", "valueExpression": "variables.v"}]
+    await validating(api, variables=_ALLOWED, auditAnnotations=annotations)
+    why = 'composited variable "v" fails to evaluate: no such attribute(s): authorizer'
+    assert (await create(api)).message == denied(f"expression 'variables.v' resulted in error: {why}")
+
+
+async def test_messages_of_valid_objects_cost_too(api: Api) -> None:
+    search = "string(object.data.t.contains(object.data.t))"
+    await validating(api, *[{"expression": "true", "messageExpression": search} for _ in range(13)])
+    path = f"/api/v1/namespaces/{await api.namespace()}/configmaps"
+    await api.make(path, {"metadata": {"name": "less"}, "data": {"t": "x" * 8_000}})
+    refused = await api.post(path, {"metadata": {"name": "c"}, "data": {"t": "x" * 9_000}})
+    assert refused.message.endswith(
+        "denied request: failed messageExpression: validation failed due to running out of cost budget, "
+        "no further validation rules will be run"
     )
 
 
