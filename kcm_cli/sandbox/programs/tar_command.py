@@ -99,7 +99,7 @@ def tar(shell: Shell, words: Sequence[str]) -> int:
     known = bool(mode) and set(options) <= _MODES[mode] and bool(names) == (mode == "c")
     if not known or not archive or "" in names or not needed.startswith("/"):
         raise Unknown
-    if shell.fs.lacks_folder(folder):
+    if folder != shell.place(".") and shell.fs.lacks_folder(folder):  # a runtime makes the working directory
         raise Refused(f"can't change directory to '{given}': No such file or directory")
     if mode == "c":
         return _written(shell, folder, archive, names, options)

@@ -689,6 +689,13 @@ def test_tar_changes_to_a_folder_that_exists(words: Sequence[str], folder: str) 
     ]
 
 
+@pytest.mark.parametrize("options", [(), ("-C", "."), ("-C", "/d/app")])
+def test_the_working_directory_exists(options: Sequence[str]) -> None:
+    there = There(scratch=("/d",), input=packed(b"x").decode())
+    known = simulate(["tar", "xf", "-", *options], {}, there, host=Folders("/d/app"))
+    assert known is not None and (known.code, known.files) == (0, {"/d/app/f": "x"})
+
+
 def test_an_archive_ends_after_its_content() -> None:
     archive, arriving = packed(bytes(5000)), Arriving()
     for size in (0, 512, 2048, 512 + 5000, 512 + 5120, 512 + 5120 + 512):
