@@ -10,11 +10,11 @@ import msgspec
 
 from kcm_cli.api.core import Pod, PodResourceClaim
 from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate, spec_of
-from kcm_cli.api.resource import Resource
+from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.api.scheduling import PodGroup
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import OwnerReference
+from kcm_cli.machinery.meta import Object, OwnerReference
 from kcm_cli.planning.actions import ABSENT, Apply, Path, Value
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.resource_claims import (
@@ -51,6 +51,8 @@ class Lister(Protocol[T]):
 
     def get(self, key: str) -> T | None: ...
     def by_index(self, index: str, value: str) -> Sequence[T]: ...
+    def is_unseen(self, key: str) -> bool: ...
+    def unknown_of(self, owner: Object) -> Sequence[Undecodable]: ...
 
 
 class Caches(msgspec.Struct, frozen=True):
@@ -66,11 +68,17 @@ class Caches(msgspec.Struct, frozen=True):
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         return self.claims.get(f"{namespace}/{name}")
 
-    def made_for(self, owner: Pod | PodGroup, entry: str) -> ResourceClaim | None:
-        """The claim that was created for an entry in its owner's list. One of another namespace was not, whatever uid
-        its reference has."""
-        owned = (claim for claim in self.claims.by_index(OWNER, owner.uid) if claim.namespace == owner.namespace)
-        return next((claim for claim in owned if claim.annotations.get(POD_CLAIM) == entry), None)
+    def is_unseen(self, namespace: str, name: str) -> bool:
+        """Whether a claim exists that could never be decoded. It must not be created again."""
+        return self.claims.is_unseen(f"{namespace}/{name}")
+
+    def made_for(self, owner: Pod | PodGroup, entry: str) -> str:
+        """The name of the claim that was created for an entry in its owner's list, also if it cannot be decoded; empty
+        if there is none. One of another namespace was not, whatever uid its reference has."""
+        owned = (claim.metadata for claim in self.claims.by_index(OWNER, owner.uid))
+        known = (one for one in owned if one.namespace == owner.namespace)
+        unknown = (one.metadata for one in self.claims.unknown_of(owner))
+        return next((one.name for one in (*known, *unknown) if (one.annotations or {}).get(POD_CLAIM) == entry), "")
 
     def group(self, pod: Pod) -> PodGroup | None:
         """The PodGroup of a pod, if the cache has it."""
@@ -116,7 +124,8 @@ def _entry_needs_work(user: Pod | PodGroup, entry: PodResourceClaim, caches: Cac
         case Reference(name):
             claim = caches.claim(user.namespace, name)
             if claim is None:
-                return entry.resource_claim_template_name is not None and not _is_the_groups(user, entry, caches)
+                generated = entry.resource_claim_template_name is not None and not _is_the_groups(user, entry, caches)
+                return generated and not caches.is_unseen(user.namespace, name)
             if not_owned(user, found, claim, groups=caches.groups):
                 return False
             return isinstance(user, Pod) and to_reserve(user, claim, groups=caches.groups)
@@ -147,13 +156,13 @@ def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceC
         return None
     if isinstance(found, Reference):
         claim = caches.claim(user.namespace, found.name)
+        if caches.is_unseen(user.namespace, found.name):
+            return None
         if claim is not None and not not_owned(user, found, claim, groups=caches.groups):
             return None
     if group is not None and isinstance(user, Pod) and shares(user, group, entry):
-        claim = caches.made_for(group, entry.name)  # created when the group is synced
-        return None if claim is None else claim.name
-    claim = caches.made_for(user, entry.name)
-    return CREATE if claim is None else claim.name
+        return caches.made_for(group, entry.name) or None  # created when the group is synced
+    return caches.made_for(user, entry.name) or CREATE
 
 
 def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> Mapping[Path, Value]:

@@ -117,6 +117,25 @@ async def test_no_second_claim_with_a_stale_cache_and_lost_answers(world: World)
         assert {c["metadata"]["name"] for c in await claims(world)} == names
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["recorded", "not recorded"])
+async def test_a_claim_that_cannot_be_decoded_is_not_created_again(world: World, known):
+    await make_template(world)
+    async with running(world):
+        await world.pod("p", from_template() | NOWHERE)
+        await world.wait(2)
+    (name,) = (await recorded(world)).values()
+    store = world.server.store
+    (doc,) = (one.copy() for one in store.list(RESOURCE_CLAIMS.gvr, "default"))
+    store.update(RESOURCE_CLAIMS.gvr, "default", name, {**doc, "spec": "none"})
+    if not known:
+        body = {"status": {"resourceClaimStatuses": None}}
+        await world.client.patch(PODS, "default", "p", body, subresource="status")
+    async with running(world):
+        await world.wait(30)
+        assert await recorded(world) == {"e": name}
+        assert len(store.list(RESOURCE_CLAIMS.gvr, "default")) == 1
+
+
 @pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "ended"])
 async def test_the_last_reservation_deallocates_the_devices(world: World, deletes):
     await make_claim(world)

@@ -132,13 +132,12 @@ def test_a_claim_of_another_namespace_is_not_made_for_a_pod() -> None:
     ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
     store: Store[ResourceClaim] = Store()
     store.add_index(plan.OWNER, by_controller)
-    for namespace in ("tenant", "ns"):
+    for namespace, name in (("tenant", "other"), ("ns", "c")):
         annotations = {plan.POD_CLAIM: "e"}
-        meta = {"name": "c", "namespace": namespace, "ownerReferences": [ref], "annotations": annotations}
-        assert Caches(store, None).made_for(pod(TEMPLATE), "e") is None
+        meta = {"name": name, "namespace": namespace, "ownerReferences": [ref], "annotations": annotations}
+        assert Caches(store, None).made_for(pod(TEMPLATE), "e") == ""
         store.put(msgspec.convert({"metadata": meta}, ResourceClaim))
-    found = Caches(store, None).made_for(pod(TEMPLATE), "e")
-    assert found is not None and found.key == "ns/c"
+    assert Caches(store, None).made_for(pod(TEMPLATE), "e") == "c"
 
 
 RESERVED, ALLOCATION = ("status", "reservedFor"), ("status", "allocation")
