@@ -230,13 +230,20 @@ class History:
 
     def absent(self, kinds: Container[str], at: float) -> None:
         """All objects of these kinds were listed: what Events are about and was not listed does not exist. Where
-        another object of the name is there, that one's creation tells it; a static pod's Events have another uid than
-        the pod that shows it."""
-        named = (self.relations.named.get(uid) for uid in self._last)
-        there = {ref.place for ref in named if ref is not None}
+        another object of the name is there, it went before that was created. Events of a static pod have another uid
+        than the pod that shows it, which its node owns."""
+        named = ((self.relations.named.get(uid), obj) for uid, obj in self._last.items())
+        there = {ref.place: obj for ref, obj in named if ref is not None}
         for about in tuple(self._mentioned.values()):
-            if about.kind in kinds and about.uid not in self._last and about.place not in there:
+            if about.kind not in kinds or about.uid in self._last:
+                continue
+            other = there.get(about.place)
+            if other is None:
                 self.add(Step(at, DELETED, about, detail="it is not there any more", vague=True))
+            elif (owner := controller_of(other)) is None or owner.kind != "Node":
+                created = seconds_of(other.metadata.creation_timestamp)
+                if created is not None:
+                    self.add(Step(created, DELETED, about, detail="another one of its name is there", vague=True))
 
     def forget_event(self, told: Told) -> None:
         """An Event expired."""

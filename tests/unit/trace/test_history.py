@@ -231,18 +231,27 @@ def stateful(uid: str, second: int, **more: Any) -> Seen:
     return codec.convert({"metadata": meta | more}, Seen)
 
 
-@pytest.mark.parametrize("uid", ["p1", "3f8a5c0b9d"], ids=["the pod before", "a static pod's own uid"])
-def test_an_object_that_is_there_is_not_deleted(uid: str) -> None:
+@pytest.mark.parametrize(
+    ("uid", "owner", "before"),
+    [
+        ("p1", "StatefulSet", "  <~ before 00:00:30.000 Pod n/db-0 was deleted: another one of its name is there"),
+        ("3f8a5c0b9d", "Node", ""),
+    ],
+    ids=["the pod before", "a static pod's own uid"],
+)
+def test_an_object_that_is_there_is_not_deleted(uid: str, owner: str, before: str) -> None:
     """Events of an hour ago are about the pod that had its name, and those of a static pod about its configuration."""
     history = History()
-    history.version("Pod", stateful("p2", 30), 90.0, listed=True)
+    ref = {"apiVersion": "apps/v1", "kind": owner, "name": "db", "uid": "s", "controller": True}
+    history.version("Pod", stateful("p2", 30, ownerReferences=[ref]), 90.0, listed=True)
     involved = {"kind": "Pod", "namespace": "n", "name": "db-0", "uid": uid}
     event: dict[str, Any] = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": involved}
     event |= {"reason": "Killing", "message": "Stopping container c", "lastTimestamp": "1970-01-01T00:00:20Z"}
     history.event(codec.convert(event, Told), 90.0)
     history.absent({"Pod"}, 90.0)
-    (line, *_) = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))
+    line, *back = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))
     assert "was deleted" not in line, line
+    assert before in "".join(back) and bool(before) is any("was deleted" in one for one in back), back
 
 
 def test_a_pod_that_was_made_again_in_the_second_of_its_end_is_not_deleted() -> None:
