@@ -17,7 +17,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.documents import nested_list, nested_map
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.meta import View
 from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, ListedKind, installed_kinds
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot, is_time_of_cluster
@@ -28,6 +28,7 @@ from kcm_cli.rest.reading import server_time
 from kcm_cli.rest.transport import Request, Unreadable
 
 AT_ONCE = 4
+_VOLUMES, _ATTACHMENTS = GVR("", "v1", "persistentvolumes"), GVR("storage.k8s.io", "v1", "volumeattachments")
 Progress = Callable[[str, int], object]
 """Called with the kind that is being read and the number of its objects so far."""
 
@@ -98,6 +99,8 @@ async def collect(
     ordered = {gvr: found.collections[gvr] for gvr in sorted(found.collections, key=str)}
     if any(gap.partial for gap in found.gaps):
         ordered = {gvr: _within(one, namespace) for gvr, one in ordered.items()}
+        if _VOLUMES in ordered and _ATTACHMENTS in ordered:
+            ordered[_ATTACHMENTS] = _attaching(ordered[_ATTACHMENTS], ordered[_VOLUMES])
     return Snapshot(
         taken_at,
         version,
@@ -113,9 +116,22 @@ def _within(collection: Collection, namespace: str) -> Collection:
     """The objects in one namespace only. Others would seem to have lost objects that could not be read."""
     if collection.gvr.plural == "namespaces":
         return replace(collection, items=tuple(item for item in collection.items if item.name == namespace))
+    if collection.gvr == _VOLUMES:
+        return replace(collection, items=tuple(item for item in collection.items if _claimed(item) in ("", namespace)))
     if not collection.namespaced or collection.gvr.plural == "leases":
         return collection
     return replace(collection, items=tuple(item for item in collection.items if item.namespace == namespace))
+
+
+def _claimed(volume: Item) -> str:
+    """The namespace of a volume's claim."""
+    return nested_str(volume.doc, "spec", "claimRef", "namespace")
+
+
+def _attaching(attachments: Collection, volumes: Collection) -> Collection:
+    """The attachments of these volumes only."""
+    names, path = {item.name for item in volumes.items}, ("spec", "source", "persistentVolumeName")
+    return replace(attachments, items=tuple(item for item in attachments.items if nested_str(item.doc, *path) in names))
 
 
 def check_include(include: Iterable[str]) -> list[str]:

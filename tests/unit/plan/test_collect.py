@@ -269,6 +269,37 @@ def test_one_namespace_is_read_if_only_that_is_allowed() -> None:
     assert plan(snapshot, (), Options(horizon_s=60)).audit == ()
 
 
+async def with_volumes_of_two(world: World) -> None:
+    """A Deployment with a volume in each of two namespaces."""
+    size, modes, headers = {"storage": "1Gi"}, ["ReadWriteOnce"], {"content-type": "application/json"}
+
+    async def make(path: str, doc: Tree) -> None:
+        await world.client.call(Request("POST", path, (), headers, json.dumps(doc).encode()))
+
+    await make("/api/v1/namespaces", {"metadata": {"name": "other"}})
+    await world.clock.sleep(10)
+    for space, name in ((NAMESPACE, "here"), ("other", "there")):
+        driver = {"driver": "x.csi", "volumeHandle": name}
+        spec: Tree = {"capacity": size, "accessModes": modes, "persistentVolumeReclaimPolicy": "Delete", "csi": driver}
+        await make("/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": spec})
+        spec = {"storageClassName": "", "accessModes": modes, "resources": {"requests": size}, "volumeName": name}
+        await make(f"/api/v1/namespaces/{space}/persistentvolumeclaims", {"metadata": {"name": "d"}, "spec": spec})
+        web = deployment("web", 1)
+        web["metadata"]["namespace"] = space
+        web["spec"]["template"]["spec"]["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}]
+        await make(f"/apis/apps/v1/namespaces/{space}/deployments", web)
+    await world.clock.sleep(120)
+
+
+def test_volumes_of_other_namespaces_lose_no_claims_that_could_not_be_read() -> None:
+    refused = refusing("pods", "persistentvolumeclaims")
+    snapshot, _ = read(refused, namespace=NAMESPACE, prepare=with_volumes_of_two)
+    kept = {gvr.plural: one.items for gvr, one in snapshot.collections.items()}
+    assert [item.name for item in kept["persistentvolumes"]] == ["here"] and len(kept["volumeattachments"]) == 1
+    written = {str(one.about) for one in plan(snapshot, (), Options(horizon_s=120)).audit if one.about.kind != "Node"}
+    assert written == set()
+
+
 def test_older_servers_have_older_versions() -> None:
     def old(request: Request) -> Response | None:
         if not request.path.startswith("/apis/networking.k8s.io/"):
