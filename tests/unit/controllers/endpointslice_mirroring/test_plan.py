@@ -112,6 +112,15 @@ def test_changes(after, wanted):
     assert decided(after, apply(slices, done))[1] == []
 
 
+def test_other_ports_of_both_families_are_written_into_the_slices_that_exist():
+    ips = ("10.0.0.1", "fd00::1")
+    slices = settled(endpoints(subset(*ips), subset("10.0.0.2", "fd00::2", ports=[{**HTTP, "port": 81}])))
+    after = endpoints(subset(*ips, ports=[DNS]), subset("10.0.0.2", "fd00::2", ports=[{**DNS, "port": 54}]))
+    done = decided(after, slices)[1]
+    assert verbs(done) == ["Update"] * 4
+    assert shown(apply(slices, done)) == shown(settled(after))
+
+
 def test_slices_with_the_same_ports_are_merged():
     (one,) = settled(endpoints(subset("10.0.0.1")))
     two = apply([one], decided(endpoints(subset("10.0.0.2")))[1])
