@@ -263,7 +263,7 @@ class _Mark:
             return None
         if not meta.get("deletionTimestamp"):
             period = rules.grace_period(doc, self._period)
-            meta["deletionTimestamp"] = format_time(self._now + timedelta(seconds=period))
+            meta["deletionTimestamp"] = format_time(_after(self._now, period))
             meta["deletionGracePeriodSeconds"] = period
             self.options = replace(self.options, grace_period_seconds=period)
             if meta.get("generation"):
@@ -275,7 +275,7 @@ class _Mark:
         return self._shorten(meta, known, self._period)
 
     def _shorten(self, meta: Tree, known: int, period: int) -> int:
-        end = parse_time(meta["deletionTimestamp"]) + timedelta(seconds=period - known)
+        end = _after(_after(parse_time(meta["deletionTimestamp"]), -known), period)
         if end < self._now:
             end, period = self._now, min(period, 1)
         meta["deletionTimestamp"] = format_time(end)
@@ -290,6 +290,12 @@ class _Mark:
         if not known or parse_time(known) > self._now:
             meta["deletionTimestamp"] = format_time(self._now)
         meta["deletionGracePeriodSeconds"] = 0
+
+
+def _after(time: datetime, seconds: int) -> datetime:
+    """The time after a grace period. As upstream, one of more nanoseconds than 64 bits hold wraps round."""
+    nanoseconds = (seconds * 10**9 + (1 << 63)) % (1 << 64) - (1 << 63)
+    return time + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str]:

@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.assembly import assemble
 from tests.kit.api import CONFIG_MAPS, EPOCH, Api
@@ -22,6 +24,17 @@ async def pod(api: Api, name: str, **spec: Any) -> Any:
     return await api.json(
         "POST", PODS, {"metadata": {"name": name}, "spec": {"containers": containers, **spec}}, status=201
     )
+
+
+@pytest.mark.parametrize(("seconds", "year"), [(1 << 62, 2030), (10**10, 1762), (9 * 10**9, 2315)])
+async def test_the_end_of_a_very_long_grace_period_wraps_round(api: Api, seconds: int, year: int) -> None:
+    await pod(api, "p", nodeName="n", terminationGracePeriodSeconds=seconds)
+    marked = (await api.json("DELETE", f"{PODS}/p"))["metadata"]
+    assert marked["deletionGracePeriodSeconds"] == seconds
+    assert marked["deletionTimestamp"].startswith(f"{year}-")
+    shorter = (await api.json("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 5}))["metadata"]
+    end = EPOCH + timedelta(seconds=5)
+    assert shorter["deletionTimestamp"] in (format_time(end), format_time(end - timedelta(seconds=1)))  # it is rounded
 
 
 async def test_a_pod_on_a_node_waits_for_its_kubelet(api: Api) -> None:
