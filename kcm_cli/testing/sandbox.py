@@ -48,7 +48,7 @@ from kcm_cli.sandbox.networks import MOST_NODES, SERVICE_RANGE, misfit, service_
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
-from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
+from kcm_cli.sandbox.nodes.script import MOST_EXIT_CODE, PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import NoFolderError, SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA, PODS
@@ -473,8 +473,10 @@ class Sandbox:
         """Kill a running container. Its restart policy applies.
 
         container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for exit
-        code 0. Raises LookupError if it is not running.
+        code 0. Raises LookupError if it is not running, ValueError for what is no exit code.
         """
+        if not 0 <= exit_code <= MOST_EXIT_CODE:
+            raise ValueError(f"an exit code is a number from 0 to {MOST_EXIT_CODE}, not {exit_code}")
         key = f"{namespace}/{pod}"
         self.run(lambda: self._cluster.nodes.kill_container(key, container, exit_code, reason))
 

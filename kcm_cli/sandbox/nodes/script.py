@@ -43,7 +43,8 @@ NEVER = "never"
 SIMULATED_FAILURE = "simulated failure"
 RESTART_ALL = "RestartAllContainers"
 PAUSE = "pause"
-_LARGEST = 2**31 - 1
+MOST_EXIT_CODE = 2**31 - 1
+"""The largest one that the API accepts."""
 _MOST_CHARACTERS = 2 << 20
 """The limit for a command with its arguments."""
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
@@ -627,10 +628,10 @@ def seconds_of(text: str) -> float:
 
 
 def number_of(text: str) -> int:
-    """A number from 0 to the largest exit code that the API accepts. Raises FormatError."""
-    if text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST)) and int(text) <= _LARGEST:
+    """A number from 0 to MOST_EXIT_CODE. Raises FormatError."""
+    if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_EXIT_CODE)) and int(text) <= MOST_EXIT_CODE:
         return int(text)
-    raise FormatError(f"{text!r} is not a whole number from 0 to {_LARGEST}")
+    raise FormatError(f"{text!r} is not a whole number from 0 to {MOST_EXIT_CODE}")
 
 
 class _Annotations:

@@ -247,6 +247,10 @@ async def _awaited():
         (lambda one: one.set_logs("web", "text"), r"pods are named as NAMESPACE/NAME, with \* and \?, not 'web'"),
         (lambda one: one.answer_exec("a/web", "text"), "answer_exec: function has to be a function, not 'text'"),
         (lambda one: one.forward("a/web", 0, 1), "0 is no port"),
+        (
+            lambda one: one.kill_container("a", "web", exit_code=-9),
+            "an exit code is a number from 0 to 2147483647, not",
+        ),
         (lambda one: Fault("refuse", verbs=("gett",)), "not gett"),
         (lambda one: Fault("delay", delay_s=(2, 1)), "delay_s a minimum and a maximum"),
         (lambda one: HostOptions(nodes="3"), "HostOptions: nodes has to be a whole number, not '3'"),
