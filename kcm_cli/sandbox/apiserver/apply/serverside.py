@@ -88,9 +88,9 @@ class ServerSide:
     ) -> tuple[Doc, list[Doc]]:
         """The merged document (neither normalised nor defaulted) and its managedFields. Raises ApiError."""
         check_config(place, config)
+        managers = self._live_managers(place, live, now)
         if live is not None and place.resource.custom:
             _check_live(place, live)
-        managers = self._live_managers(place, live, now)
         before = without_managed(live) if live is not None else place.empty
         manager_id = place.manager(manager, APPLY)
         try:
@@ -120,11 +120,12 @@ class ServerSide:
         except BadManagedFields as error:
             raise ApiError(500, "", f"failed to decode managed fields: {error}") from None
         if not managers:
+            if place.resource.custom and (problems := _listed(place, live)):
+                raise _unconvertible(live, problems)
             try:
                 changes = self._tracker.comparer.compare(place.node, place.empty, without_managed(live))
             except NoElement:
-                why = f"failed to convert new object ({described(live)}) to smd typed: {_listed(place, live)}"
-                raise ApiError(500, "", f"failed to create manager for existing fields: {why}") from None
+                raise _unconvertible(live, _listed(place, live)) from None
             fields = stripped(place.writable.of(taken(changes)))
             if fields:
                 managers[place.manager(BEFORE_FIRST_APPLY, UPDATE)] = Owned(fields, place.version, format_time(now))
@@ -267,6 +268,12 @@ def check_config(place: WriteTarget, config: Doc) -> None:
     if isinstance(managed, list) and all(isinstance(entry, dict) for entry in managed):
         raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")
     _refuse_untyped("patch", config, typed.listed(typed.problems(place.node, config)))
+
+
+def _unconvertible(live: Doc, problems: str) -> ApiError:
+    """An object without managers, whose fields cannot be given one, does not match its type."""
+    why = f"failed to convert new object ({described(live)}) to smd typed: {problems}"
+    return ApiError(500, "", f"failed to create manager for existing fields: {why}")
 
 
 def _check_live(place: WriteTarget, live: Doc) -> None:

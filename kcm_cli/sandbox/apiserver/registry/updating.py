@@ -17,7 +17,7 @@ from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patches import Configuration
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.apply.tracking import settle_times
+from kcm_cli.sandbox.apiserver.apply.tracking import settle_times, without_managed
 from kcm_cli.sandbox.apiserver.errors import (
     conflict,
     invalid,
@@ -132,7 +132,8 @@ class Updater:
             wanted = Applied(configuration.doc, options.manager, options.force)
             doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, core.clock.now())
             call.warnings[:] = before + configuration.judge()
-            self._core.default(resource, doc)
+            if not resource.custom or live is None or without_managed(doc) != without_managed(live):
+                self._core.default(resource, doc)  # a live object may lack the defaults of this version
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
                 raise conflict(*resource.named, call.name, f"{why}, and no existing object was found")

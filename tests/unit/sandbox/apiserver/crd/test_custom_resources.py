@@ -1195,8 +1195,21 @@ async def test_objects_that_a_tighter_schema_no_longer_takes(api: Api) -> None:
     await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE)
     body, query = thing(spec={"a": "y"}), {"fieldManager": "m", "force": "true"}
     refused = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=500)
-    text = "failed to create typed live object (default/a; x.test/v1, Kind=Thing): .spec.n: expected string"
+    why = "failed to convert new object (default/a; x.test/v1, Kind=Thing) to smd typed: .spec.n: expected string"
+    text = f"failed to create manager for existing fields: {why}"  # the patch before could not be tracked
     assert refused["message"] == text + ", got &value.valueUnstructured{Value:1}"
+
+
+async def test_applying_nothing_new_sets_no_defaults_of_another_version(api: Api) -> None:
+    def schema(name: str, field: str) -> dict[str, Any]:
+        fields = {"a": {"type": "string"}, field: {"type": "string", "default": "x"}}
+        return version(name, {"type": "object", "properties": fields}, storage=name == "v2")
+
+    await define(api, definition(schema("v1", "b"), schema("v2", "c")))
+    await api.json("POST", THINGS.replace("/v1/", "/v2/"), thing(api="v2", spec={"a": "y"}), status=201)
+    for _ in range(2):
+        made = await api.json("PATCH", f"{THINGS}/a", thing(spec={}), headers=APPLY, query={"fieldManager": "m"})
+        assert (made["metadata"]["generation"], made["spec"]) == (1, {"a": "y"})
 
 
 @pytest.mark.parametrize("webhook", [{}, {"conversionReviewVersions": None}, {"conversionReviewVersions": []}], ids=str)
