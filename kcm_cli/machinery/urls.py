@@ -64,6 +64,11 @@ class Url(msgspec.Struct, frozen=True):
         return (host, port) if colon and _is_port(f":{port}") else (self.host, "")
 
 
+def path_unescaped(text: str) -> str:
+    """The text with its escapes replaced; as it is if one of them is invalid."""
+    return text if _escape_fault(text) else unquote(text)
+
+
 def parse(text: str) -> Url:
     """A URL that may be relative, with a fragment. Raises UrlError."""
     url, _, fragment = text.partition("#")

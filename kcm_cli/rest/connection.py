@@ -12,7 +12,7 @@ from typing import cast
 
 import httptools
 
-from kcm_cli.rest.transport import Response
+from kcm_cli.rest.transport import BLANK, Response
 
 MOST_UNREAD = 256 * 1024
 """Bytes of a stream that are taken in before they are read."""
@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
         if self._headers > MOST_HEADERS:
             raise HeadTooLarge
         if self._incoming is not None:
-            self._incoming.headers.fields.append((name, value))
+            self._incoming.headers.fields.append((name, value.rstrip(BLANK)))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()

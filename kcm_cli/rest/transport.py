@@ -19,6 +19,8 @@ from typing import Any, Protocol
 import msgspec
 
 NO_HEADERS: Mapping[str, str] = {}
+BLANK = b" \t"
+"""What may surround the value of a header; httptools leaves it at the end."""
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 import httptools
 import msgspec
 
-from kcm_cli.rest.transport import Response, Stream, discard
+from kcm_cli.rest.transport import BLANK, Response, Stream, discard
 from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
 from kcm_cli.serving.tls_transport import PEER_CERTIFICATES
 from kcm_cli.serving.turns import Turns
@@ -318,7 +318,7 @@ class HttpConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._slot.header():
             self._end_parsing()
-        self._headers.append((name, value))
+        self._headers.append((name, value.rstrip(BLANK)))
 
     def on_headers_complete(self) -> None:
         self._in_head = self._head_begun = False

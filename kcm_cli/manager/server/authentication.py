@@ -8,12 +8,12 @@ upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/d
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from cryptography import x509
 
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.urls import path_unescaped
 from kcm_cli.manager.server.certificates import (
     CaBundle,
     readable,
@@ -142,15 +142,20 @@ def user_in_headers(headers: "Headers", names: ProxyHeaders) -> User | None:
     name = _first(headers, names.names)
     if not name:
         return None
-    groups = tuple(value for header in names.groups for value in headers.getlist(header) if value)
+    groups = tuple(_decoded(value) for header in names.groups for value in headers.getlist(header) if value)
     extra: dict[str, tuple[str, ...]] = {}
     for prefix in names.extra_prefixes:
         for key, value in headers.items():
             if key.startswith(prefix.lower()):
-                key = unquote(key[len(prefix) :])
-                extra[key] = (*extra.get(key, ()), value)
+                key = path_unescaped(key[len(prefix) :])
+                extra[key] = (*extra.get(key, ()), _decoded(value))
     return User(name, _first(headers, names.uids), groups, extra)
 
 
 def _first(headers: "Headers", names: tuple[str, ...]) -> str:
-    return next((value for name in names if (value := headers.get(name, ""))), "")
+    return _decoded(next((value for name in names if (value := headers.get(name, ""))), ""))
+
+
+def _decoded(text: str) -> str:
+    """A header, decoded as UTF-8 instead of Latin-1."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")

@@ -36,10 +36,11 @@ class Quick(asyncio.Transport):
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.answers = True
+        self.head = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.answers:
-            self.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            self.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + self.head + b"\r\n")
 
     def abort(self) -> None:
         self.connection.connection_lost(None)
@@ -50,6 +51,14 @@ def connected() -> tuple[Connection, Quick]:
     transport = Quick(connection)
     connection.connection_made(transport)
     return connection, transport
+
+
+async def test_blanks_around_a_header_are_not_part_of_it() -> None:
+    connection = Connection()
+    transport = Quick(connection)
+    transport.head = b"Retry-After: \t5 \t\r\n"
+    connection.connection_made(transport)
+    assert (await connection.ask(b"")).headers["retry-after"] == "5"
 
 
 async def test_each_request_has_its_timeout_with_one_timer() -> None:

@@ -96,6 +96,15 @@ async def test_an_error_follows_the_responses_to_earlier_requests(second: bytes,
     assert await client.reader.read() == b""
 
 
+async def test_blanks_around_a_header_are_not_part_of_it(client: Client) -> None:
+    client.send(b"GET / HTTP/1.1\r\nhost: a \t\r\nimpersonate-user: \t jane doe \t \r\n\r\n")
+    assert (await client.json())["as"] == ["jane doe"]
+    client.send(b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked \r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+    assert (await client.json())["length"] == 3
+    client.send(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3 \r\n\r\nabc")
+    assert (await client.json())["length"] == 3
+
+
 async def test_what_follows_the_last_request_is_not_read(client: Client) -> None:
     client.send(b"GET /a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n")
     assert (await client.json())["path"] == "/a"

@@ -8,7 +8,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.recent import Bounded
+from kcm_cli.machinery.urls import path_unescaped
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
@@ -186,7 +186,7 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
     extra: dict[str, tuple[str, ...]] = {}
     for header in sorted(headers):
         if header.startswith(_EXTRA_HEADER):
-            key = unquote(header[len(_EXTRA_HEADER) :])
+            key = path_unescaped(header[len(_EXTRA_HEADER) :])
             extra[key] = extra.get(key, ()) + tuple(_decoded(headers[header]).split("\n"))
     if name:
         return User(name, uid, groups, extra)

@@ -48,6 +48,26 @@ def test_the_request_header_names_the_user() -> None:
     assert user_in_headers(Headers(), NAMES) is None
 
 
+def test_the_request_header_is_utf8() -> None:
+    headers = Headers(
+        raw=[
+            (b"x-remote-user", "zoë".encode()),
+            (b"x-remote-uid", "ü\N{SNOWMAN}".encode()),
+            (b"x-remote-group", "käse".encode()),
+            (b"x-remote-group", b"\xff"),
+            (b"x-remote-extra-sch%c3%b6n", "größe".encode()),
+        ]
+    )
+    assert user_in_headers(headers, NAMES) == User(
+        "zoë", "ü\N{SNOWMAN}", ("käse", "\N{REPLACEMENT CHARACTER}"), {"schön": ("größe",)}
+    )
+
+
+def test_an_extra_key_with_a_wrong_escape_is_read_as_it_is() -> None:
+    headers = Headers(raw=[(b"x-remote-user", b"jane"), (b"x-remote-extra-a%2fb%zz", b"x")])
+    assert user_in_headers(headers, NAMES) == User("jane", "", (), {"a%2fb%zz": ("x",)})
+
+
 @pytest.mark.parametrize(
     ("name", "label"),
     [

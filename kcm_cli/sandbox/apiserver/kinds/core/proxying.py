@@ -20,7 +20,7 @@ import msgspec
 
 from kcm_cli.component.clock import in_real_time
 from kcm_cli.rest.connection import Connection, Incoming
-from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.rest.transport import BLANK, Request, Response, Stream
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
@@ -277,7 +277,7 @@ class _Answer:
         self.has_head = self.is_whole = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.fields.append((name, value))
+        self.fields.append((name, value.rstrip(BLANK)))
 
     def on_headers_complete(self) -> None:
         self.has_head = True
