@@ -160,6 +160,7 @@ async def test_keeps_the_connection_and_answers_in_order(client: Client) -> None
         "path": "/b c",
         "query": [["x", "1"], ["y", "a,b"]],
         "length": 0,
+        "as": [],
     }
     assert [line for line in headers if line.startswith("Warning")] == ["Warning: one", "Warning: two"]
 
