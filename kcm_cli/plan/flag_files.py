@@ -34,7 +34,7 @@ _DROPPED_WORDS = (
     "-dir",
     "cloud",
 )
-_UNIT = re.compile(r"^[ \t]*ExecStart[ \t]*=", re.MULTILINE)
+_UNIT = re.compile(r"[ \t]*ExecStart[ \t]*=")
 _UNIT_WORD = re.compile(r"\$(\w+)", re.ASCII)
 _UNIT_VARIABLE = re.compile(r"\$\$|\$\{(\w+)\}", re.ASCII)
 _HOW = "write its value into a copy of the file, or give --controllers"
@@ -49,7 +49,7 @@ def manager_flags(path: str) -> tuple[str, ...]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"--flags-from: cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    if _UNIT.search(text) is not None:
+    if any(map(_UNIT.match, text.splitlines())):
         return _kept(*_of_unit(text, path), path)
     try:
         docs = [doc for doc in load_all(text) if isinstance(doc, dict)]

@@ -34,7 +34,7 @@ from kcm_cli.machinery.times import FIRST, LAST, as_utc
 
 _ZERO_OFFSET = {"", "UTC", "Z"}
 _MICROSECOND = timedelta(microseconds=1)
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 
 
 def _size(value: Value) -> int:

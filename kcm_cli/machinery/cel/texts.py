@@ -66,7 +66,7 @@ def _timestamp_text(moment: datetime) -> str:
     return f"{text[:19]}{fraction}{text[19:] if moment.utcoffset() else 'Z'}"
 
 
-_ZONE = re.compile(r"([+-])(\d\d):(\d\d)")
+_ZONE = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
 
 def zoned_time(text: str) -> datetime:
