@@ -85,7 +85,7 @@ class ResourceQuotaController:
             return None
         self._pace.recounted(key)
         await self._write(quota, self._read(quota, kinds))
-        return LISTING_S if kinds.listing else self._monitors.due_s(kinds.measured, quota.namespace)
+        return LISTING_S if kinds.listing else self._monitors.due_s(kinds.measured, before.namespace)
 
     async def check(self, key: str) -> float | None:
         """Raise a usage that is too low. Lower one that is too high if it has not changed for a minute."""
