@@ -33,11 +33,12 @@ GROUPS = {
 }
 LABELLED = ("Family._children", "ServerMetrics._known")
 """Metrics have labels for each resource, zone and driver, upstream's too."""
-LIMITED = ("Creator._decoded", "FlowClasses._known", "Bindings._grants", "PodIndex._groups")
-"""These are emptied at 32, at 10,000 and at some thousand items; the fourth has the groups of a limited table."""
-BESIDE = ("EventLog._events", "Recent._kept")
+LIMITED = ("Creator._decoded", "FlowClasses._known", "Bindings._grants", "PodIndex._groups", "Comparer._known")
+"""These are emptied at 32, at 10,000 and at some thousand items; the fourth has the groups of a limited table, and the
+last is emptied at 256 lists."""
+BESIDE = ("EventLog._events", "Recent._kept", "VirtualLoop._ready")
 """These keep a limited number of items. The sandbox of a session fixture in the same process lives in real time, so
-that its log and its cache of Leases grow while this test runs."""
+that its log and its cache of Leases grow while this test runs. The last has the tasks that are due in this instant."""
 
 
 def template(name: str, **spec: Any) -> dict[str, Any]:

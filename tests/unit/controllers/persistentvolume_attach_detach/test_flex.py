@@ -182,13 +182,13 @@ async def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(
 
 async def test_only_pods_that_can_use_a_new_driver_are_processed(world: World, tmp_path, monkeypatch):
     looked: list[str] = []
-    look = AttachDetachWorld._attachable
+    look = AttachDetachWorld._found
 
     def counted(self: AttachDetachWorld, pod: Pod) -> Iterator[AttachableVolume]:
         looked.append(pod.name)
         return look(self, pod)
 
-    monkeypatch.setattr(AttachDetachWorld, "_attachable", counted)
+    monkeypatch.setattr(AttachDetachWorld, "_found", counted)
     disk = {"flexVolume": {"driver": "example.com/disk"}}
     await world.pod("plain", using("none"))
     await world.pod("own", using("", volumes=[{"name": "d", **disk}]))
