@@ -214,7 +214,7 @@ class Agents:
         elif not failed and (
             _is_not_ready(node) or _resized(agent, node) or any(map(_keeps_pods_away, node.spec.taints))
         ):
-            (self._queue if agent.leased else self._leases).add(node.name)
+            self._queue.add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
         self.has_reported(node.name)
@@ -239,9 +239,9 @@ class Agents:
             agent.started = True
             self._emit(agent, "Starting", "Starting kubelet.")
         self._leases.add_after(name, self._pause_s())
-        await self._renew(agent, node)
         if node is not agent.settled or self._is_due(agent):
-            self._queue.add(name)
+            self._queue.add(name)  # also if the Lease cannot be written
+        await self._renew(agent, node)
 
     async def _sync(self, name: str) -> None:
         """Register a node and report its status, where that is due."""

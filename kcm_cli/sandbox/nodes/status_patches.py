@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kcm_cli.api.core import Condition
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.views import SimulatedPod, SimulatedPodStatus
@@ -37,12 +38,20 @@ def with_removed_reasons(status: Doc, pod: SimulatedPod, before: Sequence[Condit
 
 
 def with_removed_addresses(status: Doc, pod: SimulatedPod) -> Doc:
-    """The status with deletions of addresses that another client has given to the pod: a patch merges them."""
-    address = status.get("podIP")
-    others: list[Doc] = [{"$patch": "delete", "ip": one.ip} for one in pod.status.pod_ips if one.ip != address]
-    if not others:
-        return status
-    return {**status, "podIPs": [*others, {"ip": address}] if address else others}
+    """The status that replaces the addresses of the pod, or of its host, where the pod has others: those of another
+    client, or of its node before it was added again. A patch merges them, and the API server refuses two of a family.
+    """
+    found = pod.status
+    if any(one.ip != status.get("podIP") for one in found.pod_ips):
+        status = _replacing(status, "podIPs")
+    if found.host_ip and "hostIP" in status and found.host_ip != status["hostIP"]:
+        status = _replacing(status, "hostIPs")
+    return status
+
+
+def _replacing(status: Doc, name: str) -> Doc:
+    """The status with a list that is not merged."""
+    return {**status, name: [{"$patch": "replace"}, *nested_list(status, name)]}
 
 
 def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition | Reported], reported: bytes) -> bool:

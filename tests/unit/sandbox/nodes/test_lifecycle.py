@@ -323,6 +323,7 @@ async def test_a_status_that_met_a_conflict_is_reported_again(world: World):
     [
         {"phase": "Pending"},
         {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
+        {"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.1"}]},
         {"containerStatuses": None},
         {"containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": True, "restartCount": 7}]},
     ],
@@ -382,6 +383,22 @@ async def test_the_pods_of_a_node_that_is_added_again_keep_their_place(world: Wo
     await world.pod("f", {**large, "nodeName": "node-1"})
     await world.wait()
     assert (await world.status("f"))["phase"] == "Running"
+
+
+async def test_the_pods_of_a_node_that_is_added_again_have_its_new_address(world: World):
+    await world.pod("a", {"nodeName": "node-1"})
+    await world.wait()
+    await commands.remove(world.client, "node-1")
+    for name in ("other", "node-1"):  # the first one gets the address
+        await commands.add(world.client, name)
+        await world.wait()
+    addresses = (await world.get(NODES, "node-1"))["status"]["addresses"]
+    host = next(each["address"] for each in addresses if each["type"] == "InternalIP")
+    status = await world.status("a")
+    assert (status["hostIP"], status["hostIPs"]) == (host, [{"ip": host}])
+    await world.delete(PODS, "a")
+    await world.wait(5)
+    assert await world.is_deleted("a")
 
 
 async def test_a_node_that_is_added_again_goes_on_with_a_deferred_resize(world: World):
@@ -1384,6 +1401,17 @@ async def test_late_answers_to_status_reports_do_not_let_leases_expire(world: Wo
     leases = await world.items(NODE_LEASES, LEASE_NAMESPACE)
     oldest = min(datetime.fromisoformat(lease["spec"]["renewTime"]) for lease in leases)
     assert len(leases) == 12 and (world.clock.now() - oldest).total_seconds() < 12
+
+
+@pytest.mark.cluster(nodes=0)
+async def test_a_node_whose_lease_cannot_be_created_is_ready(world: World):
+    world.server.api.faults.add(Fault("refuse", verbs=("create",), resources=("leases",)))
+    await commands.add(world.client, "a")
+    await world.wait(5)
+    node = await world.get(NODES, "a")
+    assert {c["type"]: c["status"] for c in node["status"].get("conditions", ())}.get("Ready") == "True"
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "a" and not node["spec"].get("taints")
+    assert await world.items(NODE_LEASES, LEASE_NAMESPACE) == []
 
 
 @pytest.mark.cluster(nodes=0)
