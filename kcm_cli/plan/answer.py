@@ -18,7 +18,8 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Object(Part, frozen=True, order=True):
-    """A reference to an object. The namespace is empty for a cluster-scoped one. kind: see ``kinds.kind_in``."""
+    """A reference to an object. The namespace is empty for a cluster-scoped one. kind: with the group if another API
+    has a kind of this name (``Service.serving.knative.dev``)."""
 
     kind: str
     namespace: str

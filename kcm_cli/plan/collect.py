@@ -259,9 +259,10 @@ class _Reader:
     async def _pages(
         self, kind: ListedKind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
     ) -> tuple[Item, ...]:
-        """All objects. Where the token of a list without ``exact`` expires, all is read again in one request."""
+        """All objects. Where the token of a list without ``exact`` expires, all is read again in one request, whose
+        version counts."""
         items: dict[tuple[str, str], Item] = {}
-        skipped = 0
+        skipped, cut = 0, self.cut
         token, query, pages = "", (("limit", str(PAGE)), *exact), Pages()
         while True:
             try:
@@ -270,7 +271,7 @@ class _Reader:
                 if exact or not token:
                     raise
                 items.clear()
-                skipped = 0
+                skipped, self.cut = 0, cut
                 page = await self._page(gvr, namespace, ())
             for raw in page.items or ():
                 item = _item(bytes(raw), gvr, kind)

@@ -12,6 +12,9 @@ from kcm_cli.plan.answer import Object, owner_of
 from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.snapshot import Item, Snapshot
 
+_OF_CLAIMS = frozenset(("PersistentVolume", "VolumeAttachment"))
+"""Kinds without a namespace of which those for other namespaces are left out of a snapshot."""
+
 
 class Managed(View, frozen=True, gc=False):
     """An entry of ``managedFields``."""
@@ -74,7 +77,8 @@ class Present:
         if about.kind not in self.kinds:
             return "objects of this kind were not read"
         space = about.name if about.kind == "Namespace" else about.namespace
-        return "other namespaces were not read" if self.spaces is not None and space not in {*self.spaces, ""} else ""
+        left_out = self.spaces is not None and (about.kind in _OF_CLAIMS or space not in {*self.spaces, ""})
+        return "other namespaces were not read" if left_out else ""
 
     def space(self, about: Object) -> str:
         """The namespace that an object serves: of a volume that of its claim."""

@@ -386,6 +386,20 @@ def test_a_list_whose_token_expires_is_read_in_one_request() -> None:
     assert "replicasets.apps" not in snapshot.missing
 
 
+def test_the_version_of_a_list_whose_token_expired_is_that_of_its_second_reading() -> None:
+    def expiring(request: Request) -> Response | None:
+        query = dict(request.query)
+        if not request.path.endswith("/namespaces") or "limit" not in query:
+            return None
+        if "continue" in query:
+            return refusing("namespaces", status=410)(request)
+        page: Tree = {"metadata": {"resourceVersion": "1", "continue": "t"}, "items": []}
+        return Response(200, {}, json.dumps(page).encode())
+
+    snapshot, _ = read(expiring, prepare=nothing)
+    assert (snapshot.resource_version != "1", snapshot.torn) == (True, ())
+
+
 @pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -1200", "Thu, 01 Jan 1970 00:00:00 GMT", "yesterday"])
 def test_a_date_that_no_cluster_has_is_no_time(date: str) -> None:
     def dated(request: Request) -> Response | None:

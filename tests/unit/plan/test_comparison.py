@@ -286,6 +286,10 @@ def test_what_could_not_be_read_is_unknown() -> None:
     found = compare(saved, within(cluster(obj("Deployment", "web", **NEW)), "n"))
     assert [one.state for one in found.steps] == [HAPPENED, *[UNKNOWN] * 4]
     assert found.availability == () and any("deployments.apps: forbidden" in note for note in found.notes)
+    volumes = [Object(kind, "", "z") for kind in ("PersistentVolume", "VolumeAttachment")]
+    read = within(cluster(*({"kind": one.kind, "metadata": {"name": "a"}} for one in volumes)), "n")
+    gone = compare(answer(*(Difference("deleted", one, "", 1, ()) for one in volumes)), read)
+    assert ([one.state for one in gone.steps], gone.begun_at) == ([UNKNOWN] * 2, "")
     alone = compare(answer(there), within(cluster(), "n"))
     assert (alone.begun_at, alone.as_planned) == ("", True)
 
