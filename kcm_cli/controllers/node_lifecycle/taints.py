@@ -167,6 +167,7 @@ class EvictionTaints:
                 queue.done(name)
                 continue
             key, other = keys
+            has_it = plan.has_taint(node, key)
             try:
                 tainted = await self._taint(node, {key}, {other})
             except RequestError as error:
@@ -177,4 +178,5 @@ class EvictionTaints:
             if tainted is not None:
                 self._tainted[name] = tainted
             queue.done(name)
-            self._metrics.evicted(zone, 1)
+            if has_it or tainted is not None:
+                self._metrics.evicted(zone, 1)

@@ -13,6 +13,7 @@ from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
 from kcm_cli.controllers.node_lifecycle.taints import EvictionTaints
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.runtime.store import Store
+from tests.kit.controlling import metric
 from tests.kit.world import NODES, World
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -64,8 +65,10 @@ async def test_a_node_that_is_ready_again_by_its_latest_version_gets_no_taint(wo
     await world.patch(NODES, name, {"metadata": {"labels": {"its": "report"}}})
     context = Context(world)
     context.store.put(known)
-    taints = EvictionTaints(cast("ControllerContext", context), NodeMetrics(Registry()), 10.0)
+    metrics = Registry()
+    taints = EvictionTaints(cast("ControllerContext", context), NodeMetrics(metrics), 10.0)
     await taints.follow(known, silent)
     await taints.evict()
+    assert metric(metrics, "node_collector_evictions_total") == 0
     left = (await world.get(NODES, name))["spec"].get("taints", [])
     assert [taint["key"] for taint in left] == ([] if waits else [other["key"]])
