@@ -37,6 +37,7 @@ from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, 
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.names import path_segment
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.transport import RequestError
 
@@ -118,10 +119,11 @@ class VolumeBinder:
 
     async def _is_lost(self, claim: PersistentVolumeClaim) -> bool:
         """Whether a claim has lost its volume by the API server, too. The cache may not have the volume yet, or show
-        that it has another claim: then a later pass binds the claim."""
-        if claim.status.phase == "Lost" or not claim.spec.volume_name:
+        that it has another claim: then a later pass binds the claim. No volume has a name that is no part of a path."""
+        name = claim.spec.volume_name
+        if claim.status.phase == "Lost" or not name or path_segment(name):
             return True
-        live = await self._client.find(PERSISTENT_VOLUMES, "", claim.spec.volume_name)
+        live = await self._client.find(PERSISTENT_VOLUMES, "", name)
         return isinstance(plan.plan_claim(Snapshot(claim, live)), Lose)
 
     async def _assign(self, claim: PersistentVolumeClaim, name: str) -> None:

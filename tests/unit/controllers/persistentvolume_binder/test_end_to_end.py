@@ -178,6 +178,15 @@ async def test_a_claim_is_not_lost_while_the_cache_is_behind_its_volume(world: W
         assert "ClaimMisbound" not in str(await world.events("c"))
 
 
+@pytest.mark.parametrize("name", ["a/b", "50%", ".."])
+async def test_a_claim_is_lost_that_names_what_no_volume_can_be_called(world: World, name):
+    """API servers accept such a name, and have nothing to ask for by it."""
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_claim(world, "c", volumeName=name, metadata={"annotations": BOTH})
+        await world.wait(30)
+        assert await phase(world, CLAIMS, "c") == "Lost"
+
+
 async def test_changes_of_the_other_object_count_at_once(world: World):
     """Not only at the next pass over all volumes and claims, every 15 s."""
     async with controllers(world, replace(CONFIG, sync_period_s=3600.0), names=[NAME]):
