@@ -22,6 +22,7 @@ from kcm_cli.machinery.cel.values import (
     type_name,
 )
 from kcm_cli.machinery.go_floats import go_float
+from kcm_cli.machinery.times import as_utc
 
 Binary = Callable[[Value, Value], Value]
 _COMPARABLE = (str, bytes, bool, datetime, timedelta)
@@ -102,10 +103,15 @@ def subtract(one: Value, other: Value) -> Value:
 
 
 def _moved(moment: datetime, delta: timedelta) -> datetime:
+    """The time after this duration, in its own zone if it can be written there. Its range is that of UTC."""
     try:
-        return moment + delta
+        moved = as_utc(moment) + delta
     except OverflowError:
         raise CelError("timestamp overflow") from None
+    try:
+        return moved.astimezone(moment.tzinfo)
+    except OverflowError:
+        return moved
 
 
 def multiply(one: Value, other: Value) -> Value:
