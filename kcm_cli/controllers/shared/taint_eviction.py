@@ -18,6 +18,7 @@ from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import split_key
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning import taint_eviction as rules
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
@@ -32,6 +33,8 @@ WORKERS = 8
 PODS_AT_ONCE = 100
 SHARED_S = 1.0
 """How long the answer about a node counts, so that the pods that leave it together do not each ask for it."""
+MOST_READ = 100
+"""How many nodes' answers are kept."""
 AGAIN_S = 5.0
 """When to look again at a pod that stays, although the cache shows a taint that it does not tolerate."""
 _DISRUPTED: Doc = {
@@ -62,7 +65,7 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
-        self._read: dict[str, tuple[float, Node | None]] = {}
+        self._read: Bounded[str, tuple[float, Node | None]] = Bounded(MOST_READ)
         """Nodes from the API server, and when they were read."""
         _, self._queue = context.queues
         self._nodes = context.cache(NODES)
@@ -80,7 +83,6 @@ class TaintEvictionController:
     async def sync_node(self, key: str) -> None:
         """Queue the pods of a node whose taints changed. A deleted node cancels no evictions."""
         if self._nodes.store.get(key) is None:
-            self._read.pop(key, None)
             return
         async for pod in in_turns(self._pods.store.by_index(NODE, key), PODS_AT_ONCE):
             self._queue.add(pod.key)
