@@ -109,6 +109,8 @@ class ResourceClaimController:
                 continue
             claim = self._caches.claim(pod.namespace, found.name)
             if claim is None:
+                if self._caches.is_unseen(pod.namespace, found.name):
+                    continue  # the event of its next version queues the pod
                 return
             wrong = plan.not_owned(pod, found, claim, groups=self._caches.groups)
             if wrong:

@@ -286,6 +286,21 @@ async def test_a_manually_bound_pod_gets_its_claim_reserved(world: World):
         assert [(user["resource"], user["name"]) for user in users] == [("pods", "p")]
 
 
+async def test_a_claim_that_cannot_be_decoded_keeps_no_other_one_from_being_reserved(world: World):
+    for name in ("a", "b"):
+        await make_claim(world, name)
+        await allocate(world, name)
+    store = world.server.store
+    odd = store.get(RESOURCE_CLAIMS.gvr, "default", "a").copy()
+    store.update(RESOURCE_CLAIMS.gvr, "default", "a", {**odd, "spec": "none"})
+    entries = [{"name": name, "resourceClaimName": name} for name in ("a", "b")]
+    async with running(world):
+        await world.pod("p", by_name("b") | {"resourceClaims": entries, "nodeName": "node-1"})
+        await world.wait(5)
+        users = store.get(RESOURCE_CLAIMS.gvr, "default", "b").copy()["status"].get("reservedFor", [])
+        assert [user["name"] for user in users] == ["p"]
+
+
 async def test_nothing_is_reserved_for_a_pod_that_ended_while_its_claims_were_created(world: World):
     reserved: list[bytes] = []
 
