@@ -40,6 +40,7 @@ from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, PodAddresses, rejected, render
 from kcm_cli.sandbox.nodes.status_patches import (
     contradicted,
+    shown_by,
     status_patch,
     with_removed_addresses,
     with_removed_reasons,
@@ -513,7 +514,7 @@ class Kubelets:
         encoded = codec.encode(status)
         if encoded == life.reported and not contradicted(pod, life.version, life.conditions, encoded):
             return
-        before = codec.decode_doc(life.reported) if life.reported else {}
+        before = shown_by(pod, life.version, life.reported)
         reason = f"{EVICTED}{life.evicted}" if life.evicted else ""
         answer = await self._write(pod, status_patch(status, before), life.conditions, reason)
         if answer is not None:

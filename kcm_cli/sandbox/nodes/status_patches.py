@@ -24,6 +24,30 @@ def status_patch(new: Doc, old: Doc) -> Doc:
     return patch
 
 
+def shown_by(pod: SimulatedPod, version: str, reported: bytes) -> Doc:
+    """The fields to remove if a new status lacks them: of the last one that was reported, or, if the pod is newer, of
+    what it shows, whoever has written it.
+
+    version, reported: of the last report, as JSON; empty if there was none.
+    """
+    if reported and not _is_newer(pod.metadata.resource_version, version):
+        return codec.decode_doc(reported)
+    found, whole = pod.status, pod.status.resources
+    shown: Doc = {
+        "podIP": found.pod_ip,
+        "podIPs": found.pod_ips,
+        "initContainerStatuses": found.init_container_statuses,
+        "ephemeralContainerStatuses": found.ephemeral_container_statuses,
+        "allocatedResources": found.allocated_resources,
+        "resources": None if whole is None else _given({"requests": whole.requests, "limits": whole.limits}),
+    }
+    return _given(shown)
+
+
+def _given(fields: Doc) -> Doc:
+    return {name: value for name, value in fields.items() if value}
+
+
 def with_removed_reasons(status: Doc, pod: SimulatedPod, before: Sequence[Condition | Reported]) -> Doc:
     """The status with null for absent reasons and messages of conditions that had some, so that the patch removes them.
 

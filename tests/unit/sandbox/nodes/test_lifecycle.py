@@ -22,6 +22,7 @@ from tests.kit.world import EPOCH, NODES, PODS, World, resource, simulated
 pytestmark = pytest.mark.cluster(nodes=1)
 
 FIELDS = ("capacity", "allocatable")
+SEVENTH = {"name": "c", "image": "i", "imageID": "", "ready": True, "restartCount": 7}
 LONG = [{"name": "LONG", "value": "x" * 5000}]
 LEASES = resource("leases", "coordination.k8s.io")
 
@@ -318,18 +319,21 @@ async def test_a_status_that_met_a_conflict_is_reported_again(world: World):
     assert (await world.status("a"))["phase"] == "Succeeded"
 
 
+@pytest.mark.parametrize("delay", ["0s", "1h"])
 @pytest.mark.parametrize(
     "said",
     [
-        {"phase": "Pending"},
+        {"phase": "Pending", "allocatedResources": {"cpu": "1"}},
+        {"resources": {"requests": {"cpu": "1"}}},
         {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
         {"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.1"}]},
         {"containerStatuses": None},
-        {"containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": True, "restartCount": 7}]},
+        {"containerStatuses": [SEVENTH]},
+        {"initContainerStatuses": [SEVENTH], "ephemeralContainerStatuses": [SEVENTH]},
     ],
 )
-async def test_what_another_client_says_of_a_running_pod_does_not_last(world: World, said):
-    await world.pod("a")
+async def test_what_another_client_says_of_a_pod_does_not_last(world: World, said, delay):
+    await world.pod("a", start_delay=delay)
     await world.wait(5)
     before = await world.status("a")
     await world.client.patch(PODS, "default", "a", {"status": said}, content_type=MERGE, subresource="status")
