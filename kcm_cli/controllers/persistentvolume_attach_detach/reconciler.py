@@ -92,12 +92,16 @@ class Reconciler:
         raise failed
 
     def _wait_s(self, name: str) -> float:
-        """The seconds until a volume of many nodes may be checked again; 0 if it is checked now."""
+        """The seconds until a volume of many nodes may be checked again; 0 if it is checked now.
+
+        A retry is not put off: its backoff would begin anew, as after a check without a failure.
+        """
         if len(self._actual.nodes_of(name)) + len(self._desired.nodes_of(name)) <= MANY:
             self._checked.pop(name, None)
             return 0.0
         now = self._clock.monotonic()
-        left_s = self._checked.get(name, -math.inf) + GATHER_S - now
+        retried = self._world.volumes.num_requeues(name) > 0
+        left_s = 0.0 if retried else self._checked.get(name, -math.inf) + GATHER_S - now
         if left_s <= 0:
             self._checked[name] = now
         return max(0.0, left_s)

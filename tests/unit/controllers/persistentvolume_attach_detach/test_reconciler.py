@@ -46,3 +46,14 @@ async def test_a_volume_of_many_nodes_is_checked_once_in_a_while(nodes: int) -> 
     else:
         assert again == [None] * 10
         assert len(looked) == 10 * nodes
+
+
+async def test_a_retry_is_not_put_off() -> None:
+    """A check that is put off does not fail: the delay between retries would begin anew, and never grow."""
+    made, world = reconciler(2 * MANY)
+    assert await made.sync(SHARED.unique_name) is None
+    world.volumes.add_rate_limited(SHARED.unique_name)
+    assert await made.sync(SHARED.unique_name) is None
+    world.volumes.forget(SHARED.unique_name)
+    assert await made.sync(SHARED.unique_name) is not None
+    world.volumes.shut_down()
