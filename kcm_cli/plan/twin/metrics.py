@@ -93,10 +93,10 @@ class FrozenMetrics:
     def give(self, metric: Metric) -> str:
         """Set an autoscaler's metric. Returns the error as text, or an empty string."""
         key = metric.namespace, metric.kind, metric.name
-        if key not in self._loads:
+        autoscaler = next((a for a in self._docs(AUTOSCALERS, metric.namespace) if _target(a) == key), None)
+        if key not in self._loads or autoscaler is None:
             return f"--metric: no HorizontalPodAutoscaler scales {metric.kind} {metric.namespace}/{metric.name}"
         pods = self._pods(*key)
-        autoscaler = next(a for a in self._docs(AUTOSCALERS, metric.namespace) if _target(a) == key)
         type_, container = _type(autoscaler, metric.metric)
         if not type_:
             return f"--metric: {metric.kind} {metric.namespace}/{metric.name} is not scaled by {metric.metric}"

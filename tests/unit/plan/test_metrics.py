@@ -10,7 +10,7 @@ import pytest
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Change, Metric, Options, PlanError, Scale, Snapshot, Target, plan
+from kcm_cli.plan import Answer, Change, Delete, Metric, Options, PlanError, Scale, Snapshot, Target, plan
 from kcm_cli.plan.snapshot import Collection, Item
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.plan.twin.metrics import AUTOSCALERS, FrozenMetrics
@@ -108,6 +108,11 @@ def test_manual_scaling_is_reverted() -> None:
 def test_an_unused_metric_is_refused(metric: Metric, text: str) -> None:
     with pytest.raises(PlanError, match=text):
         planned(metric)
+
+
+def test_a_metric_of_an_autoscaler_that_the_plan_deletes_is_refused() -> None:
+    with pytest.raises(PlanError, match="no HorizontalPodAutoscaler scales Deployment sim/web"):
+        planned(Delete(Target("hpa", "web", NAMESPACE)), given(120))
 
 
 def stored(*docs: dict[str, Any]) -> Store:
