@@ -32,6 +32,10 @@ _EVICTION = Target("policy", "v1", "Eviction", older=("v1beta1",))
 _EVICTIONS = ResourceInfo(GVR("policy", "v1", "evictions"), "Eviction", "eviction", True, frozenset(["create"]))
 _MOST_DISRUPTED = 2000
 _ENDED = ("Succeeded", "Failed")
+_SEVERAL = ApiError(
+    500, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
+"""A response, not an error: upstream returns this Status."""
 STORAGE_S = 0.02
 """The latency of a write to a real server's storage. An eviction has two writes, and the disruption controller sees the
 first one before the client has its response."""
@@ -53,38 +57,35 @@ async def evict(core: Core, call: Call) -> Response:
     if pod is None:
         raise not_found(*call.resource.named, call.name)
     check_delete_options(wanted)
+    stated = wanted.preconditions.resourceVersion if wanted.preconditions else None
+    spared_by = ""
     if not _ignores_budgets(pod.doc):
-        error = _charge(core, call, pod, wanted)
-        if error is not None:
-            return call.media.document(error.code, error.status)
+        budgets = _budgets(core, pod)
+        if len(budgets) > 1:
+            return call.media.document(_SEVERAL.code, _SEVERAL.status)
+        if budgets and not is_true(pod.doc, "Ready") and _spares_unready(budgets[0].doc):
+            spared_by = budgets[0].name
+            wanted.preconditions = wanted.preconditions or Preconditions()
+            wanted.preconditions.resourceVersion = str(pod.revision)  # the pod may be ready by then
+        elif budgets:
+            _charge(core, call, budgets[0], wanted)
         if not wanted.dry:
             await core.clock.sleep(STORAGE_S)
-    await _remove(core, call, wanted)
+    try:
+        await _remove(core, call, wanted)
+    except ApiError as error:
+        if error.code == 409 and spared_by and stated is None:  # the client has stated no version: it tries again
+            raise _too_many(_unprocessed(spared_by), retry_after_s=10) from error
+        raise
     return call.media.document(201, DONE)
 
 
-def _charge(core: Core, call: Call, pod: Stored, wanted: DeleteOptions) -> ApiError | None:
-    """Count the eviction in the pod's budget. Raises ApiError 403, 429; returns a 500, as upstream."""
-    budgets = _budgets(core, pod)
-    if len(budgets) > 1:
-        return ApiError(
-            500,
-            "",
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-        )
-    if not budgets:
-        return None
-    budget: Tree = budgets[0].doc
-    if not is_true(pod.doc, "Ready") and _spares_unready(budget):
-        wanted.preconditions = wanted.preconditions or Preconditions()
-        wanted.preconditions.resourceVersion = wanted.preconditions.resourceVersion or str(pod.revision)
-        return None
+def _charge(core: Core, call: Call, budget: Stored, wanted: DeleteOptions) -> None:
+    """Count the eviction in the pod's budget. Raises ApiError 403, 429."""
     # atomic: no await between reading the budget and writing its new count
-    changed = _decremented(core, budgets[0], pod.name)
+    changed = _decremented(core, budget, call.name)
     if not wanted.dry:
-        gvr = BUDGETS
-        core.store.update(gvr, call.namespace, budgets[0].name, changed, budgets[0].revision)
-    return None
+        core.own.update_status(BUDGETS, budget, changed)
 
 
 def _budgets(core: Core, pod: Stored) -> list[Stored]:
@@ -98,8 +99,7 @@ def _decremented(core: Core, stored: Stored, pod: str) -> Tree:
     budget: Tree = stored.copy()
     name, status = stored.name, budget.setdefault("status", {})
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        message = f"The disruption budget {name} is still being processed by the server."
-        raise _too_many(message, retry_after_s=10)
+        raise _too_many(_unprocessed(name), retry_after_s=10)
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         raise forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
@@ -120,11 +120,19 @@ async def _remove(core: Core, call: Call, wanted: DeleteOptions) -> None:
     """Mark the pod as disrupted and delete it. Raises ApiError."""
     deleter = Deleter(core)
     if not wanted.dry:
-        stored = _marked(core, deleter, call, wanted)
+        stored = _marked(core, deleter, call, _stated(wanted))
         if wanted.preconditions is not None and wanted.preconditions.resourceVersion is not None:
             wanted.preconditions.resourceVersion = str(stored.revision)
     one = replace(call, info=replace(call.info, verb="delete", subresource=""))
     await deleter.remove(one, wanted, admit=False)
+
+
+def _stated(wanted: DeleteOptions) -> DeleteOptions:
+    """The options without empty preconditions, which only the deletion itself heeds."""
+    if wanted.preconditions is None:
+        return wanted
+    uid, version = wanted.preconditions.uid, wanted.preconditions.resourceVersion
+    return replace(wanted, preconditions=Preconditions(uid=uid or None, resourceVersion=version or None))
 
 
 def _marked(core: Core, deleter: Deleter, call: Call, wanted: DeleteOptions) -> Stored:
@@ -187,6 +195,10 @@ def _refuse_further(status: Tree, generation: int, now: str) -> None:
         if one["type"] == entry["type"] and one.get("status") == "False":
             entry["lastTransitionTime"] = one["lastTransitionTime"]
     status["conditions"] = [one for one in known if one["type"] != entry["type"]] + [entry]
+
+
+def _unprocessed(name: str) -> str:
+    return f"The disruption budget {name} is still being processed by the server."
 
 
 def _too_many(cause: str, *, retry_after_s: int = 0) -> ApiError:
