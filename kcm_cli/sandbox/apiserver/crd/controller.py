@@ -28,7 +28,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -193,24 +193,13 @@ class DefinitionController:
         if start is not None:
             left, part = deque(self._store.scan(gvr, start=start)), Part(TURN_S)
             while left:
-                self._delete(gvr, left.popleft())
+                self._own.retire(gvr, left.popleft())
                 if left and part.is_over():
                     self._emptied[gvr] = left[0].key
                     self._next_tick.ask()
                     return False
             self._emptied[gvr] = None
         return not self._store.count(gvr)
-
-    def _delete(self, gvr: GVR, stored: Stored) -> None:
-        """Delete an object, or mark it, if it has finalizers."""
-        doc: Tree = stored.doc
-        if not doc["metadata"].get("finalizers"):
-            self._own.delete(gvr, stored)
-        elif not doc["metadata"].get("deletionTimestamp"):
-            fresh: Tree = stored.copy()
-            fresh["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
-            fresh["metadata"]["generation"] = (fresh["metadata"].get("generation") or 0) + 1
-            self._own.replace(gvr, stored, fresh)
 
     def _object_written(self, gvr: GVR, event: Event) -> None:
         if event.type == "ADDED":  # by a request that began earlier

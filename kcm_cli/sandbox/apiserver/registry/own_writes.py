@@ -70,3 +70,16 @@ class OwnWrites:
     def delete(self, gvr: GVR, current: Stored) -> None:
         """Delete an object, regardless of finalizers."""
         self._store.delete(gvr, current.namespace, current.name, expected=current.revision)
+
+    def retire(self, gvr: GVR, current: Stored) -> None:
+        """Delete an object, or mark it as being deleted, if it has finalizers."""
+        doc: Tree = current.doc
+        if not doc["metadata"].get("finalizers"):
+            self.delete(gvr, current)
+        elif not doc["metadata"].get("deletionTimestamp"):
+            fresh: Tree = current.copy()
+            meta: Tree = fresh["metadata"]
+            meta |= {"deletionTimestamp": format_time(self._clock.now()), "deletionGracePeriodSeconds": 0}
+            if meta.get("generation"):
+                meta["generation"] += 1
+            self.replace(gvr, current, fresh)

@@ -1,7 +1,7 @@
 """Allocates cluster IPs and node ports, before a Service is written.
 
-The allocations are those of the stored Services, so that a deletion needs no release and a restart no repair. A
-``Reservation`` has the allocations of a request that are not stored yet.
+The allocations are those of the stored Services, so that a deletion needs no release and a restart no repair, and those
+of IPAddresses of other clients. A ``Reservation`` has the allocations of a request that are not stored yet.
 
 They are made right before a Service is prepared and validated, and held until the request ends, also with an error.
 
@@ -10,7 +10,6 @@ upstream: pkg/registry/core/service/{storage,ipallocator,portallocator}
 """
 
 import ipaddress
-import random
 import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -20,12 +19,11 @@ from kcm_cli.machinery.addresses import can_allocate
 from kcm_cli.sandbox.apiserver.errors import invalid, plain
 from kcm_cli.sandbox.apiserver.kinds.core import service_families as families
 from kcm_cli.sandbox.apiserver.registry.core import Around, Core, Write
-from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 from kcm_cli.sandbox.apiserver.validation.addresses import Network
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
-from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 SERVICES = GVR("", "v1", "services")
 _ADDRESSES = GVR("networking.k8s.io", "v1", "ipaddresses")
@@ -65,23 +63,20 @@ class Reservation:
 
 
 class ServiceAllocator:
-    """Allocates node ports, and addresses from ``ranges`` (one per family, the cluster's default family first) and
-    ServiceCIDRs."""
+    """Allocates node ports, and addresses from the server's ranges (one per family, the cluster's default family first)
+    and ServiceCIDRs."""
 
-    def __init__(
-        self, store: Store, resource: ResourceInfo, rng: random.Random, ranges: tuple[str, ...] = (SERVICE_RANGE,)
-    ) -> None:
-        self._store = store
-        self._resource = resource
-        self._random = rng
-        self._default = [ipaddress.ip_network(text) for text in ranges]
+    def __init__(self, core: Core) -> None:
+        self._store, self._own, self._random = core.store, core.own, core.random
+        self._resource = core.catalog.info(SERVICES)
+        self._default = [ipaddress.ip_network(text) for text in core.settings.service_ranges]
         self.families = tuple(_family(network) for network in self._default)
         self._ips: dict[str, str] = {}
         self._ports: dict[int, str] = {}
         self._pending: set[Reservation] = set()
-        for stored in store.list(SERVICES):
+        for stored in core.store.list(SERVICES):
             self._add(stored.key, stored.doc)
-        store.subscribe(SERVICES, self._on_event)
+        core.store.subscribe(SERVICES, self._on_event)
 
     @asynccontextmanager
     async def around(self, write: Write) -> AsyncIterator[None]:
@@ -168,7 +163,10 @@ class ServiceAllocator:
         return None
 
     def _ip_taken(self, ip: str) -> bool:
-        return ip in self._ips or any(ip in held.ips for held in self._pending)
+        """Whether a Service has the address, or an IPAddress stands for it, of whatever client."""
+        if ip in self._ips or any(ip in held.ips for held in self._pending):
+            return True
+        return self._store.get(_ADDRESSES, "", ip) is not None
 
     def _networks(self) -> list[Network]:
         """The ranges of ready ServiceCIDRs, after the server's own, which are usable also without a ServiceCIDR."""
@@ -335,16 +333,8 @@ class ServiceAllocator:
         self._drop(_ENDPOINTS, meta.get("namespace", ""), meta.get("name", ""))
 
     def _drop(self, gvr: GVR, namespace: str, name: str) -> None:
-        stored = self._store.get(gvr, namespace, name)
-        if stored is None:
-            return
-        doc: Tree = stored.doc
-        if doc["metadata"].get("finalizers"):
-            return
-        try:
-            self._store.delete(gvr, namespace, name)
-        except NotFound:
-            return
+        if (stored := self._store.get(gvr, namespace, name)) is not None:
+            self._own.retire(gvr, stored)
 
 
 def _family(network: Network) -> str:
@@ -378,4 +368,4 @@ def _ports(doc: Tree) -> Iterable[int]:
 
 def around(core: Core) -> Around:
     """The allocations of a server."""
-    return ServiceAllocator(core.store, core.catalog.info(SERVICES), core.random, core.settings.service_ranges).around
+    return ServiceAllocator(core).around

@@ -50,3 +50,30 @@ async def test_an_update_that_fails_leaves_the_new_port_free(api: Api) -> None:
     other = service("two")
     other["spec"] |= {"clusterIP": "10.0.7.8", "ports": [{"port": 80, "nodePort": 30778}]}
     await api.json("POST", SERVICES, other, status=201)
+
+
+async def test_an_address_that_an_ipaddress_of_another_client_has_is_taken(api: Api) -> None:
+    addresses = "/apis/networking.k8s.io/v1/ipaddresses"
+    parent = {"group": "example.com", "resource": "gateways", "namespace": "default", "name": "g"}
+    await api.make(addresses, {"metadata": {"name": "10.0.7.7"}, "spec": {"parentRef": parent}})
+    refused = await api.json("POST", SERVICES, service("one"), status=422)
+    assert refused["details"]["causes"][0] == {
+        "reason": "FieldValueInvalid",
+        "message": 'Invalid value: ["10.0.7.7"]: failed to allocate IP 10.0.7.7: provided IP is already allocated',
+        "field": "spec.clusterIPs",
+    }
+    kept = await api.json("GET", f"{addresses}/10.0.7.7")
+    assert kept["spec"]["parentRef"] == parent
+    await api.json("DELETE", f"{addresses}/10.0.7.7")
+    await api.make(SERVICES, service("one"))
+
+
+async def test_an_address_with_a_finalizer_is_taken_until_that_is_removed(api: Api) -> None:
+    await api.make(SERVICES, service("one"))
+    path = "/apis/networking.k8s.io/v1/ipaddresses/10.0.7.7"
+    await api.merge(path, {"metadata": {"finalizers": ["example.com/f"]}})
+    await api.delete(f"{SERVICES}/one")
+    assert "deletionTimestamp" in (await api.get(path)).doc["metadata"]
+    await api.json("POST", SERVICES, service("two"), status=422)
+    await api.merge(path, {"metadata": {"finalizers": None}})
+    await api.make(SERVICES, service("two"))
