@@ -29,6 +29,18 @@ DONE = (
     Flag("tls-cert-file", STRING, "", "Serving certificate.", "Served"),
     Flag("tls-private-key-file", STRING, "", "Private key of the serving certificate.", "Served"),
     Flag("client-ca-file", STRING, "", "CA bundle that verifies client certificates.", "Served"),
+    Flag(
+        "requestheader-client-ca-file",
+        STRING,
+        "",
+        "CA bundle of authenticating proxies, which name users in headers.",
+        "Served",
+    ),
+    Flag("requestheader-username-headers", STRINGS, (), "Headers with the name of the user.", "Served"),
+    Flag("requestheader-uid-headers", STRINGS, (), "Headers with the uid of the user.", "Served"),
+    Flag("requestheader-group-headers", STRINGS, (), "Headers with the groups of the user.", "Served"),
+    Flag("requestheader-extra-headers-prefix", STRINGS, (), "Prefixes of headers with more of the user.", "Served"),
+    Flag("requestheader-allowed-names", STRINGS, (), "Common names of the proxies; by default any name.", "Served"),
     Flag("token-auth-file", STRING, "", 'Static tokens: lines of token,user,uid,"group1,group2".', "Served"),
     Flag("anonymous-auth", BOOL, True, "Treat requests without credentials as those of system:anonymous.", "Served"),
     Flag(
@@ -106,10 +118,8 @@ emulation-forward-compatible:b runtime-config-emulation-forward-compatible:b
 WITHOUT_EFFECT = """
 audit-webhook-config-file cors-allowed-origins debug-socket-path
 default-not-ready-toleration-seconds default-unreachable-toleration-seconds enable-bootstrap-token-auth:b
-encryption-provider-config event-ttl kubernetes-service-node-port requestheader-allowed-names
-requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-requestheader-username-headers service-account-jwks-uri service-account-max-token-expiration
-service-node-port-range tls-sni-cert-key tracing-config-file
+encryption-provider-config event-ttl kubernetes-service-node-port service-account-jwks-uri
+service-account-max-token-expiration service-node-port-range tls-sni-cert-key tracing-config-file
 """
 """Flags without effect that a user might expect to have one. Each one that is used is reported on standard error."""
 REFUSED = {

@@ -16,6 +16,8 @@ from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSION
 from kcm_cli.component.featuregates import resolve
 from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.key_pairs import certificates
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.yaml_errors import load
@@ -23,7 +25,7 @@ from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import policy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import built_in_versions
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
-from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Settings
+from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Proxies, Settings
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.networks import service_ranges
 
@@ -42,6 +44,7 @@ _HARMLESS = frozenset({"AlwaysAdmit", "NamespaceExists", "NodeRestriction"})
 _MODES = ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny")
 _STAGES = ("api/all", "api/ga", "api/beta", "api/alpha", "api/legacy")
 _LAST_PORT = 65535
+_PROXY_HEADERS = ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix", "allowed-names")
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -149,6 +152,7 @@ class _Reader:
         return Settings(
             tokens=self._tokens(),
             client_cas=self._file("client-ca-file", ca) if ca else b"",
+            proxies=self._proxies(),
             anonymous=self._given.get("anonymous-auth", True) is True and "AlwaysAllow" not in modes,
             authorization=modes,
             issuers=issuers,
@@ -159,6 +163,29 @@ class _Reader:
             deletion_gap_s=DELETION_GAP_S,
             version=version if (version := self._text("version")).startswith("v") else GIT_VERSION,
         )
+
+    def _proxies(self) -> Proxies | None:
+        """The authenticating proxies. Raises _Wrong."""
+        given = {name: self._texts(f"requestheader-{name}") for name in _PROXY_HEADERS}
+        for name, words in given.items():
+            if not all(word.strip() for word in words):
+                self.problems.append(f"empty value in {quote(f'requestheader-{name}')}")
+        uids = given["uid-headers"]
+        if uids and not any(word.lower() == "x-remote-uid" for word in uids):
+            self.problems.append(
+                "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - "
+                "API aggregation will not work"
+            )
+        flag = "requestheader-client-ca-file"
+        path = self._text(flag)
+        if not path:
+            return None
+        cas = self._file(flag, path)
+        try:
+            certificates(cas)
+        except ValueError as error:
+            raise _Wrong(f"--{flag}: {path}: {error}") from None
+        return Proxies(cas, ProxyHeaders(*given.values()))
 
     def _tokens(self) -> Mapping[str, User]:
         path = self._text("token-auth-file")

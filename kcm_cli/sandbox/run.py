@@ -165,6 +165,7 @@ class SandboxServer:
         cas = ca + settings.client_cas.decode()
         first = bootstrap_objects(
             client_ca=cas,
+            proxies=settings.proxies,
             address=str(ADVERTISED),
             port=self.port,
             service_ranges=settings.service_ranges,
@@ -173,8 +174,10 @@ class SandboxServer:
         await self.api.bootstrap(first)
         if self.options.system_pods:
             await create_missing(self.api, system_objects(settings.service_ranges, _cluster_ips(self.store)))
-        self._http = HttpServer(self.api.handle, self.clock)
-        await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
+        proxies = settings.proxies
+        self._http = HttpServer(self.api.handle, self.clock, apart=() if proxies is None else proxies.headers.prefixes)
+        named = settings.client_cas + (b"" if proxies is None else b"\n" + proxies.cas)
+        await self._http.start([self._listener], tls_context(self.certificates, named))
 
     async def __aenter__(self) -> Self:
         await self.serve()

@@ -13,7 +13,7 @@ from cryptography import x509
 
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.urls import path_unescaped
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.manager.server.certificates import (
     CaBundle,
     readable,
@@ -22,7 +22,7 @@ from kcm_cli.manager.server.certificates import (
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.tokens import TokenCache, bearer, required
-from kcm_cli.manager.server.trust import ProxyHeaders, Trust
+from kcm_cli.manager.server.trust import Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
 
 if TYPE_CHECKING:
@@ -139,23 +139,5 @@ class Authenticator:
 
 def user_in_headers(headers: "Headers", names: ProxyHeaders) -> User | None:
     """The user in the headers of a trusted proxy; None if there is none."""
-    name = _first(headers, names.names)
-    if not name:
-        return None
-    groups = tuple(_decoded(value) for header in names.groups for value in headers.getlist(header) if value)
-    extra: dict[str, tuple[str, ...]] = {}
-    for prefix in names.extra_prefixes:
-        for key, value in headers.items():
-            if key.startswith(prefix.lower()):
-                key = path_unescaped(key[len(prefix) :])
-                extra[key] = (*extra.get(key, ()), _decoded(value))
-    return User(name, _first(headers, names.uids), groups, extra)
-
-
-def _first(headers: "Headers", names: tuple[str, ...]) -> str:
-    return _decoded(next((value for name in names if (value := headers.get(name, ""))), ""))
-
-
-def _decoded(text: str) -> str:
-    """A header, decoded as UTF-8 instead of Latin-1."""
-    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+    found = names.identity(headers.items())
+    return None if found is None else User(*found)

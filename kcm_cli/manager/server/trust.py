@@ -13,18 +13,9 @@ from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.machinery import codec
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
-
-
-class ProxyHeaders(msgspec.Struct, frozen=True):
-    """The headers with the user, and the common names of proxies that may send them (empty: all)."""
-
-    names: tuple[str, ...] = ()
-    uids: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    extra_prefixes: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()
 
 
 class TrustState(msgspec.Struct, frozen=True):

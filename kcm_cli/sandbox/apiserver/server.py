@@ -150,8 +150,11 @@ class ApiServer:
                 text = f"Internal Server Error: {where}: failed to create RequestInfo: {problem}{query}\n"
                 return text_response(500, text)
             user = self._security.authenticator.authenticate(request.headers, peer_cert, warnings)
-            if "sec-websocket-protocol" in request.headers:
-                request = replace(request, headers=_without_token(request.headers))
+            headers = self._security.authenticator.passed_on(request.headers)
+            if "sec-websocket-protocol" in headers:
+                headers = _without_token(headers)
+            if headers is not request.headers:
+                request = replace(request, headers=headers)
             answer = await self.handle_as(user, request, warnings)
         except ApiError as error:
             answer = _refused(request, error, warnings)

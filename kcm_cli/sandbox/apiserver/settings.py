@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.networks import SERVICE_RANGE
@@ -22,22 +23,30 @@ PLUGINS = frozenset(_PLUGINS_WORDS.split())
 """Admission plugins that can be disabled, by upstream's names."""
 
 
+class Proxies(msgspec.Struct, frozen=True):
+    """Authenticating proxies. cas: PEM of the CAs of their certificates. headers: those in which they name users."""
+
+    cas: bytes
+    headers: ProxyHeaders
+
+
 class Settings(msgspec.Struct, frozen=True):
     """The defaults are those of ``kcm sandbox``.
 
     tokens: static bearer tokens. client_cas: PEM of CAs for client certificates, in addition to the cluster's CA.
-    anonymous: whether requests without credentials are those of system:anonymous. authorization: modes (RBAC,
-    AlwaysAllow, AlwaysDeny), of which one has to allow a request. issuers: of service account tokens; the first one
-    issues new tokens. audiences: of such tokens, by default the issuers. token_keys: PEM of private keys, public keys
-    or certificates that verify tokens, by default the signing key. disabled_plugins: admission plugins by upstream's
-    names. disabled_policies: admission policies by their resource and name. service_ranges: CIDRs of Services, one for
-    each family, the cluster's default family first. ratchets: see ``registry.core.Core``. version: the gitVersion of
-    /version.
+    proxies: whose headers are trusted. anonymous: whether requests without credentials are those of system:anonymous.
+    authorization: modes (RBAC, AlwaysAllow, AlwaysDeny), of which one has to allow a request. issuers: of service
+    account tokens; the first one issues new tokens. audiences: of such tokens, by default the issuers. token_keys: PEM
+    of private keys, public keys or certificates that verify tokens, by default the signing key. disabled_plugins:
+    admission plugins by upstream's names. disabled_policies: admission policies by their resource and name.
+    service_ranges: CIDRs of Services, one for each family, the cluster's default family first. ratchets: see
+    ``registry.core.Core``. version: the gitVersion of /version.
     deletion_gap_s: see ``registry.deleting.Deleter``; 0 on virtual time.
     """
 
     tokens: Mapping[str, User] = msgspec.field(default_factory=dict)
     client_cas: bytes = b""
+    proxies: Proxies | None = None
     anonymous: bool = True
     authorization: tuple[str, ...] = ("RBAC",)
     issuers: tuple[str, ...] = (ISSUER,)

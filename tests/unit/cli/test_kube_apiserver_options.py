@@ -6,8 +6,12 @@ import pytest
 
 from kcm_cli.cli.kube_apiserver_flags import flags
 from kcm_cli.cli.kube_apiserver_options import Command, read
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.settings import Proxies
 from kcm_cli.sandbox.apiserver.types import User
+from tests.kit.simulation import EPOCH
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
 
@@ -54,6 +58,37 @@ def test_a_folder_without_a_certificate_gets_one(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_searched_is_reported_when_it_is_written_to(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 300)
     assert asked(f"--cert-dir={folder}").certificates == folder
+
+
+def test_authenticating_proxies(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_bytes(Certificates.load(None, EPOCH).ca.certificate)
+    command = asked(
+        f"--requestheader-client-ca-file={file}",
+        "--requestheader-username-headers=X-Remote-User,X-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-allowed-names=front",
+    )
+    assert (command.problems, command.notes) == ((), ())
+    headers = ProxyHeaders(("X-Remote-User", "X-User"), (), ("X-Remote-Group",), ("X-Remote-Extra-",), ("front",))
+    assert command.settings.proxies == Proxies(file.read_bytes(), headers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--requestheader-group-headers= "], 'empty value in "requestheader-group-headers"'),
+        (["--requestheader-uid-headers=X-Mine"], "without specifying the standard X-Remote-Uid header"),
+        (["--requestheader-client-ca-file=/none"], "--requestheader-client-ca-file: cannot read /none"),
+        (["--requestheader-client-ca-file={text}"], "not a PEM certificate"),
+    ],
+)
+def test_proxies_that_are_refused(tmp_path: Path, arguments: list[str], problem: str) -> None:
+    text = tmp_path / "text"
+    text.write_text("text")
+    (found,) = asked(*(each.format(text=text) for each in arguments)).problems
+    assert problem in found
 
 
 def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:

@@ -323,13 +323,17 @@ async def test_repeated_headers_keep_their_values() -> None:
         seen.update(request.headers)
         return Response(200, JSON, b"{}")
 
-    server = HttpServer(note, LoopClock())
+    server = HttpServer(note, LoopClock(), apart=("x-remote-group", "x-remote-extra-"))
     listener = socket.create_server(("127.0.0.1", 0))
     await server.start([listener], None)
     reader, writer = await asyncio.open_connection(*listener.getsockname())
     lines = [
         "GET /a HTTP/1.1",
         "host: a",
+        "X-Remote-Group: d, e",
+        "X-Remote-Group: f",
+        "X-Remote-Extra-a: g",
+        "X-Remote-Extra-a: h",
         "Impersonate-Group: a, b",
         "Impersonate-Group: c",
         "Accept: x",
@@ -341,6 +345,7 @@ async def test_repeated_headers_keep_their_values() -> None:
     writer.close()
     await server.stop(0.1)
     assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
+    assert (seen["x-remote-group"], seen["x-remote-extra-a"]) == ("d, e\nf", "g\nh")
     assert (seen["authorization"], seen["content-type"]) == ("Bearer a", "a/b"), "the first counts"
 
 

@@ -28,6 +28,7 @@ GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
 _FIRST_COUNTS = frozenset(("authorization", "content-type", "impersonate-user", "impersonate-uid"))
 """Headers of which the first one is used, if they are repeated."""
+_IMPERSONATES = "impersonate-"
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _ZERO = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
@@ -53,8 +54,10 @@ def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Cont
 class HttpServer:
     """Serves a handler on bound sockets, within limits. ``start``, then ``stop`` once."""
 
-    def __init__(self, handle: Handle, clock: Clock, limits: Limits = LIMITS) -> None:
+    def __init__(self, handle: Handle, clock: Clock, limits: Limits = LIMITS, apart: tuple[str, ...] = ()) -> None:
+        """apart: prefixes of headers whose repetitions are joined by newlines, beside those of impersonation."""
         self._handle = handle
+        self._apart = (_IMPERSONATES, *apart)
         self.turns = Turns(most=REQUESTS)
         self.limits = ConnectionLimits(limits, RealClock())
         self.open: set[HttpConnection] = set()
@@ -67,7 +70,7 @@ class HttpServer:
         handle, peer = self._handle, next(iter(certificates), None)
 
         async def handler(received: Received) -> Response | Stream:
-            request = _request(received)
+            request = _request(received, self._apart)
             return await _compressed(request, await handle(request, peer))
 
         return handler
@@ -127,11 +130,11 @@ def _accepts_gzip(request: Request) -> bool:
     return any(name.strip() == "gzip" and not _ZERO.fullmatch(weight) for name, weight in weighted)
 
 
-def _request(received: Received) -> Request:
+def _request(received: Received, apart: tuple[str, ...]) -> Request:
     path, _, text = received.target.decode("latin-1").partition("?")
     if not path.startswith(("/", "*")):
         path = "/" + path.partition("://")[2].partition("/")[2]
-    headers = _headers(received)
+    headers = _headers(received, apart)
     if received.method != "PATCH" and not headers.get("content-type", "a").islower():
         headers["content-type"] = headers["content-type"].lower()
     query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
@@ -139,8 +142,8 @@ def _request(received: Received) -> Request:
     return Request(received.method, path, query, headers, received.body, sent_query=text, address=received.address)
 
 
-def _headers(received: Received) -> dict[str, str]:
-    """The headers by their name in lower case; repeated ones are joined."""
+def _headers(received: Received, apart: tuple[str, ...]) -> dict[str, str]:
+    """The headers by their name in lower case; repeated ones are joined, those of ``apart`` by newlines."""
     found: dict[str, str] = {}
     for name, value in received.headers:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -148,7 +151,7 @@ def _headers(received: Received) -> dict[str, str]:
         if known is None:
             found[key] = text
         elif key not in _FIRST_COUNTS:
-            found[key] = f"{known}\n{text}" if key.startswith("impersonate-") else f"{known}, {text}"
+            found[key] = f"{known}\n{text}" if key.startswith(apart) else f"{known}, {text}"
     return found
 
 

@@ -49,6 +49,7 @@ class Security(msgspec.Struct, frozen=True):
             accounts,
             tokens=settings.tokens,
             client_cas=certificates.ca.certificate + settings.client_cas,
+            proxies=settings.proxies,
             anonymous=settings.anonymous,
         )
         authorizer = Authorizer(store, settings.authorization)

@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.settings import Proxies
 from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 
@@ -23,6 +24,7 @@ def fixed_objects() -> list[Doc]:
 def bootstrap_objects(
     *,
     client_ca: str = "",
+    proxies: Proxies | None = None,
     address: str = "",
     port: int = 443,
     service_ranges: Sequence[str] = (SERVICE_RANGE,),
@@ -30,11 +32,11 @@ def bootstrap_objects(
 ) -> list[Doc]:
     """All objects, in an order in which they can be created.
 
-    client_ca: PEM, for the ConfigMap extension-apiserver-authentication. address, port: of the server; without an
-    address there are no endpoints. service_ranges: see ``Settings``. today: the date since which the use of legacy
-    tokens is recorded.
+    client_ca, proxies: for the ConfigMap extension-apiserver-authentication; the former is PEM. address, port: of the
+    server; without an address there are no endpoints. service_ranges: see ``Settings``. today: the date since which the
+    use of legacy tokens is recorded.
     """
-    docs = [*fixed_objects(), service_cidr(service_ranges), _authentication(client_ca)]
+    docs = [*fixed_objects(), service_cidr(service_ranges), _authentication(client_ca, proxies)]
     if today:
         docs.append(_token_tracking(today))
     docs.append(_service(str(ip_network(service_ranges[0])[1]), port))
@@ -53,9 +55,21 @@ def service_cidr(ranges: Sequence[str]) -> Doc:
     }
 
 
-def _authentication(client_ca: str) -> Doc:
+def _authentication(client_ca: str, proxies: Proxies | None) -> Doc:
     metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
     data = {"client-ca-file": client_ca} if client_ca else {}
+    if proxies is not None:
+        names = proxies.headers
+        data["requestheader-client-ca-file"] = proxies.cas.decode()
+        for field, words in (
+            ("username-headers", names.names),
+            ("uid-headers", names.uids),
+            ("group-headers", names.groups),
+            ("extra-headers-prefix", names.extra_prefixes),
+            ("allowed-names", names.allowed),
+        ):
+            if words or field != "uid-headers":
+                data[f"requestheader-{field}"] = codec.encode(words).decode()
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from kcm_cli.component.user_headers import decoded
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.recent import Bounded
@@ -179,15 +180,15 @@ class Impersonator:
 
 
 def _wanted(headers: Mapping[str, str]) -> User | None:
-    name = _decoded(headers.get("impersonate-user", ""))
-    uid = _decoded(headers.get("impersonate-uid", ""))
+    name = decoded(headers.get("impersonate-user", ""))
+    uid = decoded(headers.get("impersonate-uid", ""))
     grouped = "impersonate-group" in headers
-    groups = tuple(_decoded(headers["impersonate-group"]).split("\n")) if grouped else ()
+    groups = tuple(decoded(headers["impersonate-group"]).split("\n")) if grouped else ()
     extra: dict[str, tuple[str, ...]] = {}
     for header in sorted(headers):
         if header.startswith(_EXTRA_HEADER):
             key = path_unescaped(header[len(_EXTRA_HEADER) :])
-            extra[key] = extra.get(key, ()) + tuple(_decoded(headers[header]).split("\n"))
+            extra[key] = extra.get(key, ()) + tuple(decoded(headers[header]).split("\n"))
     if name:
         return User(name, uid, groups, extra)
     if uid or groups or extra:
@@ -196,11 +197,6 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
         error.headers["x-content-type-options"] = "nosniff"
         raise error
     return None
-
-
-def _decoded(text: str) -> str:
-    """A header, decoded as UTF-8 instead of Latin-1."""
-    return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:

@@ -6,10 +6,11 @@ from starlette.datastructures import Headers
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.manager.server.authentication import user_in_headers
 from kcm_cli.manager.server.metrics import TokenCacheMetrics, compressed
 from kcm_cli.manager.server.tokens import TokenCache, bearer
-from kcm_cli.manager.server.trust import ProxyHeaders, TrustState, from_config_map
+from kcm_cli.manager.server.trust import TrustState, from_config_map
 from kcm_cli.manager.server.user import User
 from tests.trust.cases import ROOT, sign
 

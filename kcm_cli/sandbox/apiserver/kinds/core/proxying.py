@@ -19,6 +19,7 @@ import httptools
 import msgspec
 
 from kcm_cli.component.clock import in_real_time
+from kcm_cli.component.user_headers import STANDARD
 from kcm_cli.rest.connection import Connection, Incoming
 from kcm_cli.rest.transport import BLANK, Request, Response, Stream
 from kcm_cli.sandbox.apiserver.errors import plain
@@ -209,7 +210,7 @@ def _request(asked: Proxied, where: Where) -> bytes:
     passed = {
         name: value
         for name, value in request.headers.items()
-        if name not in hops and not name.startswith(_IMPERSONATES)
+        if name not in hops and not name.startswith(_IMPERSONATES) and not STANDARD.has(name)
     }
     if request.address:
         passed[_FORWARDED_FOR] = ", ".join([*filter(None, [passed.get(_FORWARDED_FOR)]), request.address])

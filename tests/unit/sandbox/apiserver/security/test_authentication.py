@@ -14,9 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.tokens import TokenError, TokenSigner, TokenVerifier
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.sandbox.apiserver.security.assembly import Security
-from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.settings import ISSUER, Settings
+from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates, KeyPair
+from kcm_cli.sandbox.apiserver.settings import ISSUER, Proxies, Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 
@@ -42,6 +44,7 @@ class SetClock(LoopClock):
 @dataclass
 class World:
     certificates: Certificates
+    proxies: Proxies | None = None
     clock: SetClock = field(default_factory=SetClock)
     store: Store = field(default_factory=lambda: Store(None))
     security: Security = field(init=False)
@@ -49,7 +52,7 @@ class World:
     def __post_init__(self) -> None:
         self.security = Security.assemble(
             self.store, self.clock, random.Random(1), self.certificates,
-            Settings(tokens={"static": User("someone", groups=("people",))}), "localhost:6443",
+            Settings(tokens={"static": User("someone", groups=("people",))}, proxies=self.proxies), "localhost:6443",
         )  # fmt: skip
         self.put(ACCOUNTS, "robot", "u1")
 
@@ -107,8 +110,7 @@ def test_an_unknown_token_is_refused(world: World, token: str) -> None:
 
 
 def test_a_certificate_identifies_the_user(world: World, certificates: Certificates) -> None:
-    pair = certificates.client("jane", ("dev", "ops"))
-    der = x509.load_pem_x509_certificate(pair.certificate).public_bytes(serialization.Encoding.DER)
+    der = der_of(certificates.client("jane", ("dev", "ops")))
     user = world.security.authenticator.authenticate({"authorization": "Bearer static"}, der)
     assert (user.name, user.groups) == ("jane", ("dev", "ops", "system:authenticated"))
     assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
@@ -123,10 +125,74 @@ def nobody(world: World, der: bytes) -> bool:
 
 
 def test_a_token_counts_where_a_certificate_does_not(world: World) -> None:
-    other = Certificates.load(None, START).client("jane")
-    der = x509.load_pem_x509_certificate(other.certificate).public_bytes(serialization.Encoding.DER)
+    der = der_of(Certificates.load(None, START).client("jane"))
     assert nobody(world, der)
     assert world.security.authenticator.authenticate({"authorization": "Bearer static"}, der).name == "someone"
+
+
+FRONT = Certificates.load(None, START)
+NAMES = ProxyHeaders(
+    ("X-Remote-User", "X-User"), ("X-Remote-Uid",), ("X-Remote-Group",), ("X-Remote-Extra-",), ("front",)
+)
+NAMED = {
+    "x-remote-user": "zo\xc3\xab\nother",
+    "x-remote-uid": "7",
+    "x-remote-group": "dev\n\nops, qa",
+    "x-remote-extra-acme.com%2fscope": "x\ny",
+    "authorization": "Bearer static",
+}
+
+
+def der_of(pair: KeyPair) -> bytes:
+    return x509.load_pem_x509_certificate(pair.certificate).public_bytes(serialization.Encoding.DER)
+
+
+def test_a_proxy_names_the_user(certificates: Certificates) -> None:
+    found = World(certificates, Proxies(FRONT.ca.certificate, NAMES)).security.authenticator
+    user = found.authenticate(NAMED, der_of(FRONT.client("front")))
+    assert (user.name, user.uid, user.groups) == ("zo\xeb", "7", ("dev", "ops, qa", "system:authenticated"))
+    assert user.extra == {"acme.com/scope": ("x", "y")}
+    assert found.authenticate({"x-user": "jane"}, der_of(FRONT.client("front"))).name == "jane"
+    assert found.passed_on({**NAMED, "accept": "a"}) == {"authorization": "Bearer static", "accept": "a"}
+
+
+@pytest.mark.parametrize(
+    ("proxy", "headers", "name"),
+    [
+        ("front", {"authorization": "Bearer static"}, "someone"),
+        ("front", {"x-remote-uid": "7"}, ""),
+        ("back", NAMED, "someone"),
+        ("back", {"x-remote-user": "jane"}, ""),
+        ("client", NAMED, "jane"),
+        ("", {"x-remote-user": "jane"}, "system:anonymous"),
+    ],
+    ids=["no user", "no user, no token", "not allowed", "not allowed, no token", "a client", "no certificate"],
+)
+def test_who_is_no_proxy_is_asked_for_credentials(
+    certificates: Certificates, proxy: str, headers: dict[str, str], name: str
+) -> None:
+    found = World(certificates, Proxies(FRONT.ca.certificate, NAMES)).security.authenticator
+    der = der_of(certificates.client("jane") if proxy == "client" else FRONT.client(proxy)) if proxy else None
+    if name:
+        assert found.authenticate(headers, der).name == name
+    else:
+        with pytest.raises(ApiError) as raised:
+            found.authenticate(headers, der)
+        assert raised.value.code == 401
+
+
+def test_the_trust_in_proxies_is_published() -> None:
+    docs = bootstrap_objects(client_ca="ca", proxies=Proxies(b"pem", NAMES))
+    (data,) = [doc["data"] for doc in docs if doc["metadata"]["name"] == "extension-apiserver-authentication"]
+    assert data == {
+        "client-ca-file": "ca",
+        "requestheader-client-ca-file": "pem",
+        "requestheader-username-headers": '["X-Remote-User","X-User"]',
+        "requestheader-uid-headers": '["X-Remote-Uid"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        "requestheader-allowed-names": '["front"]',
+    }
 
 
 def test_a_requested_token_identifies_its_service_account(world: World) -> None:
