@@ -20,7 +20,7 @@ from kcm_cli.controllers.daemonset.plan import plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
 from kcm_cli.controllers.daemonset.plan.place import Snapshot
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
-from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
+from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons, waits_for
 from kcm_cli.controllers.daemonset.plan.pod import matters
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.failed_pods import FailedPods
@@ -47,6 +47,8 @@ from kcm_cli.runtime.turns import Turns
 
 log = logging.getLogger(__name__)
 
+WAITING = "daemon pods that wait for their node"
+"""Index of pods by the node that they are made for."""
 COLLECT_PERIOD_S = 60.0
 SETS = 100
 """So many DaemonSets are looked at for a changed node in a turn at most."""
@@ -85,6 +87,7 @@ class DaemonSetController:
         self._history = RevisionHistory(self._client, self._executor, self._revisions)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
+        self._pods.store.add_index(WAITING, waits_for)
 
     async def sync(self, key: str) -> float | None:
         daemon_set = self._sets.store.get(key)
@@ -126,8 +129,18 @@ class DaemonSetController:
 
     async def sync_node(self, name: str) -> None:
         """Queue the DaemonSets that have to create or delete a pod on a changed node, or to count one as misscheduled,
-        which stays there though the node would not get one."""
-        present = {self._controller_key(pod) for pod in self._pods.store.by_index(NODE, name)}
+        which stays there though the node would not get one. Of a node that is gone, queue those with a pod that waits
+        for it: neither the scheduler nor the garbage collector of pods deletes that one.
+
+        Upstream looks at pods that are bound only. It deletes the others at the next change of any pod of the
+        DaemonSet, such as the scheduler's note, which does not queue it here.
+        """
+        waiting = {self._controller_key(pod) for pod in self._pods.store.by_index(WAITING, name)}
+        if self._nodes.store.get(name) is None:
+            for key in sorted(waiting):
+                self._queue.add(key)
+            return
+        present = waiting.union(self._controller_key(pod) for pod in self._pods.store.by_index(NODE, name))
         async for key in in_turns(sorted(self._sets.store.keys()), SETS):
             daemon_set, node = self._sets.store.get(key), self._nodes.store.get(name)
             if node is None:
@@ -273,9 +286,9 @@ class DaemonSetController:
         return () if same_to_daemons(old, new) else (new.name,)
 
     def node_deleted(self, node: Node) -> Keys:
-        """Forget the node; no key is queued."""
+        """Forget the node. Its name, if a pod waits for it; its other pods are the garbage collector's."""
         self._placements.forget_node(node)
-        return ()
+        return (node.name,) if self._pods.store.count(WAITING, node.name) else ()
 
     def _controller_key(self, pod: Pod) -> str:
         """The key of the DaemonSet that controls a pod; empty if there is none."""

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from kcm_cli.api.apps import DAEMON_SETS
 from kcm_cli.api.core import Affinity, Node, Pod, Toleration
 from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.meta import View, controller_of
 from kcm_cli.planning.node_affinity import Terms, has_labels, node_named, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 
@@ -112,6 +113,14 @@ def same_to_daemons(old: Node, new: Node) -> bool:
 def target_of(pod: Pod) -> str | None:
     """The node that a daemon pod is assigned to, or that its node affinity names; None without both."""
     return pod.spec.node_name or node_named(required(pod.spec.affinity))
+
+
+def waits_for(pod: Pod) -> tuple[str, ...]:
+    """Index: the node that a daemon pod is made for and not bound to yet. None of other pods."""
+    if pod.spec.node_name:
+        return ()
+    ref, target = controller_of(pod), target_of(pod)
+    return (target,) if ref is not None and ref.kind == DAEMON_SETS.kind and target is not None else ()
 
 
 def by_node(pods: Iterable[Pod]) -> Mapping[str, Sequence[Pod]]:

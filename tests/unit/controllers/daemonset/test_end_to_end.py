@@ -357,6 +357,25 @@ async def test_misscheduled_pods_are_counted_when_the_taints_of_their_node_chang
         assert (await story.status())["numberMisscheduled"] == 0
 
 
+@pytest.mark.parametrize("gone", [True, False], ids=["deleted", "unfit"])
+async def test_a_pod_that_waits_for_its_node_goes_with_it(world: World, story: Story, gone):
+    """No node has room for it: nobody else deletes it, and nothing else of it changes (kubernetes#71349)."""
+    nodes = await story.nodes()
+    await story.taint(*nodes)
+    template = document()["spec"]["template"]
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
+    async with story.running():
+        await story.make(template=template)
+        await world.wait(30)
+        assert [pod["spec"].get("nodeName") for pod in await world.items(PODS)] == [None] * 3
+        if gone:
+            await world.delete(NODES, nodes[0])
+        else:
+            await story.taint(nodes[0], effect="NoExecute")
+        await world.wait(10)
+        assert len(await world.items(PODS)) == (await story.status())["desiredNumberScheduled"] == 2
+
+
 async def test_an_invalid_number_in_a_node_selector_does_not_affect_others(world: World):
     """API servers refuse it; it may have been stored before they did."""
     story, term = Story(world), {"matchExpressions": [{"key": "x", "operator": "Gt", "values": ["9" * 5000]}]}
