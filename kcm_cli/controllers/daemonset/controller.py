@@ -6,6 +6,7 @@ upstream: pkg/controller/daemon
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import is_
 
 from msgspec.structs import replace
@@ -244,10 +245,11 @@ class DaemonSetController:
                 fields = {"daemonSet": kobj(daemon_set), "err": str(error)}
                 log.error("Failed to update status", extra={"fields": fields})
                 raise
-        if new.number_ready == new.number_available:
-            return None
-        on_nodes = (pod for on_node in latest.pods.values() for pod in on_node)
-        return pod_rules.next_check_s(on_nodes, daemon_set.spec.min_ready_seconds, now)
+        min_ready_s, on_nodes = daemon_set.spec.min_ready_seconds, latest.pods.values()
+        if new.number_ready != new.number_available:
+            return pod_rules.next_check_s(chain.from_iterable(on_nodes), min_ready_s, now)
+        beside = chain.from_iterable(pods for pods in on_nodes if len(pods) > 1)  # of which the status counts one
+        return pod_rules.next_available_s(beside, min_ready_s, now)
 
     def _reported_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
         """Whether to leave the status to a later sync, because it was written a short time ago.

@@ -47,6 +47,10 @@ def document(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": full | spec}
 
 
+def image_of(pod: dict[str, Any]) -> str:
+    return pod["spec"]["containers"][0]["image"]  # type: ignore[no-any-return]
+
+
 class Story:
     """A DaemonSet ``agent`` and the questions of the tests. Nodes have no taints but those of a test."""
 
@@ -78,7 +82,7 @@ class Story:
     async def images(self) -> dict[str, str]:
         """Images by node."""
         pods = await self.world.items(PODS)
-        return {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"] for pod in pods}
+        return {pod["spec"]["nodeName"]: image_of(pod) for pod in pods}
 
 
 @pytest.fixture
@@ -340,6 +344,38 @@ async def test_pods_become_available_under_a_controller_that_was_restarted(world
         assert (await story.status()).get("numberAvailable", 0) == 0
         await world.wait(40)
         assert (await story.status())["numberAvailable"] == 3
+
+
+async def test_a_surge_goes_on_under_a_controller_that_was_restarted(world: World, story: Story):
+    """The new pod is ready beside the old one, which is the one that the status counts: nothing changes any more."""
+    await story.taint(*await story.nodes())
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    async with story.running():
+        await story.make(minReadySeconds=60, updateStrategy=rolling)
+        await world.wait(100)
+        await story.image("i:2")
+        await world.wait(30)
+        assert len(await world.items(PODS)) == 4
+    async with story.running():
+        await world.wait(300)
+        assert set((await story.images()).values()) == {"i:2"}
+
+
+async def test_new_pods_of_a_surge_become_available_one_after_the_other(world: World, story: Story):
+    """Of two times to look again the earlier one counts, so that the sync at that time has to know of the other."""
+    nodes = await story.nodes()
+    await story.taint(*nodes)
+    await world.delete(NODES, nodes[2])
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+    async with story.running():
+        await story.make(minReadySeconds=60, updateStrategy=rolling)
+        await world.wait(100)
+        await story.image("i:2")
+        await world.wait(2)
+        late = next(pod["metadata"]["name"] for pod in await world.items(PODS) if image_of(pod) == "i:2")
+        await world.patch(PODS, late, {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "20s"}}})
+        await world.wait(150)
+        assert await story.images() == dict.fromkeys(nodes[:2], "i:2")
 
 
 async def test_misscheduled_pods_are_counted_when_the_taints_of_their_node_change(world: World, story: Story):
