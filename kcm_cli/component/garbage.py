@@ -43,6 +43,8 @@ LONG_S = 0.004
 """A look that takes longer makes the time until the next one half as long, one that takes a quarter of it twice."""
 SECOND = 8
 """One of so many looks is also the second look at what has survived the first."""
+SURVIVED_S = 0.008
+"""It comes earlier after first looks that took so long together: it has to look at what they have left, in one turn."""
 THRESHOLDS = (1_500, 2, 2_000_000_000)
 """New objects until they are looked at once, twice as many until the second look, and never a look at all. Those that
 are freed meanwhile do not count, old ones included, so that a look may see several times as many."""
@@ -105,17 +107,21 @@ async def tidy(clock: "Clock") -> None:
 
 async def _look_at_young(clock: "Clock", oldest: int) -> None:
     """oldest: the generation of the second look."""
-    wait_s, number, looked_at_s = YOUNG_S, 0, time.process_time()
+    wait_s, looked_at_s = YOUNG_S, time.process_time()
+    firsts, firsts_s = 0, 0.0
     while True:
         await clock.sleep(wait_s)
         used_s = time.process_time()
         if used_s - looked_at_s < AT_REST * wait_s:
             wait_s = min(YOUNG_S, wait_s * 2)  # at rest: each wake-up is work, too
             continue
-        number, looked_at_s = number + 1, used_s
+        looked_at_s = used_s
+        second = firsts == SECOND - 1 or firsts_s >= SURVIVED_S
         started = time.thread_time()
-        gc.collect(oldest if number % SECOND == 0 else 0)
-        wait_s = pause_s(wait_s, time.thread_time() - started)
+        gc.collect(oldest if second else 0)
+        took_s = time.thread_time() - started
+        firsts, firsts_s = (0, 0.0) if second else (firsts + 1, firsts_s + took_s)
+        wait_s = pause_s(wait_s, took_s)
 
 
 def pause_s(before_s: float, took_s: float) -> float:

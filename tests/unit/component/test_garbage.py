@@ -85,6 +85,32 @@ async def test_a_process_at_rest_looks_seldom(monkeypatch: pytest.MonkeyPatch) -
     assert looks.count(1) == len(looks) // garbage.SECOND
 
 
+async def test_many_survivors_get_their_second_look_before_they_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second look takes about as long as the first ones since the last: 60 ms for eight of 8 ms."""
+    clock, cpu_s, look_s = LoopClock(), 0.0, 0.0
+    looks: list[int] = []
+
+    def collect(generation: int) -> None:
+        nonlocal cpu_s
+        looks.append(generation)
+        cpu_s += look_s
+
+    monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
+    monkeypatch.setattr(garbage.time, "thread_time", lambda: cpu_s)
+    monkeypatch.setattr(garbage.gc, "collect", collect)
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 0.01)
+    for took_s, firsts in ((0.9 * garbage.SURVIVED_S, 2), (1.1 * garbage.SURVIVED_S, 1), (1e-4, garbage.SECOND - 1)):
+        look_s = took_s
+        while 1 not in looks:  # a look of before
+            await clock.sleep(garbage.SHORTEST_S)
+        looks.clear()
+        while looks.count(1) < 3:
+            await clock.sleep(garbage.SHORTEST_S)
+        assert looks == ([0] * firsts + [1]) * 3
+    await _cancelled(task)
+
+
 class Counting(LoopClock):
     """Counts how often somebody sleeps."""
 
