@@ -6,6 +6,8 @@ upstream: pkg/controller/volume/pvcprotection
 import logging
 from collections.abc import Callable
 
+import msgspec
+
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.component.logs import V2
@@ -13,17 +15,31 @@ from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import number_of
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, needs_work
-from kcm_cli.rest.listing import Listed, list_all
+from kcm_cli.rest.listing import list_all
 
 log = logging.getLogger(__name__)
 
 Uses = Callable[[Pod, PersistentVolumeClaim], bool]
-_NOTHING: tuple[str, Listed[Pod]] = ("", Listed([], ""))
+LISTS = 100
+"""Namespaces whose pods are kept while claims of several are deleted at the same time."""
+
+
+class _Users(msgspec.Struct, frozen=True):
+    """The pods of a namespace by the keys of their claims, as of the version of a list."""
+
+    version: int
+    pods: dict[str, list[Pod]]
+
+    def of(self, claim: PersistentVolumeClaim, uses: Uses) -> Pod | None:
+        """A pod that uses the claim, or None."""
+        return next((pod for pod in self.pods.get(claim.key, ()) if uses(pod, claim)), None)
 
 
 class ClaimProtectionController:
@@ -35,10 +51,18 @@ class ClaimProtectionController:
         (self._queue,) = context.queues
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._pods = context.cache(PODS)
-        self._listed: tuple[str, Listed[Pod]] = _NOTHING
+        self._listed: Bounded[str, _Users] = Bounded(LISTS)
+        """By namespace. Each of many claims that are deleted together would request the same list."""
         self._pods.store.add_index(CLAIM, claims_of)
 
     async def sync(self, key: str) -> None:
+        try:
+            await self._sync(key)
+        finally:
+            if not len(self._queue):
+                self._listed.clear()  # no other claim needs the lists
+
+    async def _sync(self, key: str) -> None:
         claim = self._claims.store.get(key)
         if claim is None:
             return
@@ -50,8 +74,6 @@ class ClaimProtectionController:
         update = plan.plan(claim, used=used)
         if update is not None:
             await writes.send(self._client, update)
-        if not len(self._queue):
-            self._listed = _NOTHING  # no other claim needs the list
 
     def _says_use(self, claim: PersistentVolumeClaim) -> bool:
         """Whether the claim gets the condition. Not before it is bound: the binder would meet a conflict."""
@@ -72,28 +94,28 @@ class ClaimProtectionController:
         """Whether a pod uses the claim, by the cache or, since that may be stale, by a list from the API server."""
         if self._cache_says(claim, uses):
             return True
-        if self._known_free(claim, uses):
+        known = self._listed.get(claim.namespace)
+        if known is not None and known.version >= claim.version and known.of(claim, uses) is None:
             return False
-        live = await list_all(self._client, PODS, claim.namespace)
-        self._listed = claim.namespace, live
-        user = next((pod for pod in live.items if uses(pod, claim)), None)
+        user = (await self._list(claim.namespace)).of(claim, uses)
         if user is None:
             log.log(V2, "PVC is unused", extra={"fields": {"PVC": kobj(claim)}})
         else:
             log.log(V2, "Pod uses PVC", extra={"fields": {"pod": kobj(user), "PVC": kobj(claim)}})
         return user is not None
 
+    async def _list(self, namespace: str) -> _Users:
+        """List the pods of a namespace from the API server. Raises RequestError."""
+        live = await list_all(self._client, PODS, namespace)
+        pods: dict[str, list[Pod]] = {}
+        async for pod in in_turns(live.items, OBJECTS):
+            for key in claims_of(pod):
+                pods.setdefault(key, []).append(pod)
+        found = self._listed[namespace] = _Users(number_of(live.resource_version), pods)
+        return found
+
     def _cache_says(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
         return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))
-
-    def _known_free(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
-        """Whether the last list is newer than the claim, and none of its pods uses the claim.
-
-        Otherwise each of many claims that are deleted together would request the same list.
-        """
-        namespace, live = self._listed
-        current = namespace == claim.namespace and number_of(live.resource_version) >= claim.version
-        return current and not any(uses(pod, claim) for pod in live.items)
 
     # -- events
 

@@ -1,9 +1,12 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from functools import partial
+from itertools import product
 
 import pytest
 
+from kcm_cli.api.core import PersistentVolumeClaim, Pod
+from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
 from tests.kit.faults import Held, Meanwhile, Noting
@@ -57,6 +60,51 @@ async def test_lookups_of_claims_deleted_together_are_shared(world: World):
         await world.wait(5)
         assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
         assert transport.paths("GET").count("/api/v1/namespaces/default/pods") == 1
+
+
+async def test_lookups_of_claims_deleted_in_several_namespaces_are_shared(world: World):
+    spaces, names = ("default", "other"), [f"c{number}" for number in range(10)]
+    await world.create(NAMESPACES, {"metadata": {"name": "other"}})
+    for name, space in product(names, spaces):
+        await make(world, name, space)
+
+    async def delete_all() -> None:
+        for name, space in product(names, spaces):
+            await world.client.delete(CLAIMS, space, name)
+        await world.wait(0.1)
+
+    await make(world, "first")
+    await world.delete(CLAIMS, "first")
+    transport = Noting(Meanwhile(world.server.transport(), "GET", "/default/pods", delete_all))
+    async with controllers(world, names=[NAME], transport=transport):
+        await world.wait(5)
+        gone = [await world.is_deleted(name, CLAIMS, space) for name, space in product(names, spaces)]
+        assert all(gone)
+        asked = [path for path in transport.paths("GET") if path.endswith("/pods")]
+        assert asked.count("/api/v1/namespaces/default/pods") <= 2
+        assert asked.count("/api/v1/namespaces/other/pods") == 1
+
+
+async def test_claims_deleted_together_are_compared_with_the_pods_that_name_them_only(world: World, monkeypatch):
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "kept"}}
+    for number in range(20):
+        await world.pod(f"p{number}", {"volumes": [volume], "nodeName": "node-1"})
+    names = [f"c{number}" for number in range(20)]
+    for name in names:
+        await make(world, name)
+        await world.delete(CLAIMS, name)
+    compared: list[str] = []
+    uses = plan.uses
+
+    def compare(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+        compared.append(claim.name)
+        return uses(pod, claim)
+
+    monkeypatch.setattr(plan, "uses", compare)
+    async with controllers(world, names=[NAME]):
+        await world.wait(5)
+        assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
+    assert not compared
 
 
 def lists_pods(request: Request) -> bool:
