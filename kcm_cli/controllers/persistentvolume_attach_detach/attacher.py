@@ -62,11 +62,11 @@ class Attacher:
         text = f"timed out waiting for external-attacher of unknown CSI driver to detach volume {handle}"
         await self._until(name, lambda shown: _is_detached(shown) and self._shows(since), text)
 
-    async def is_attached(self, volume: AttachableVolume, node: str) -> bool:
-        """Whether a volume is attached, by the cache or, if that has no VolumeAttachment, by the API server."""
+    async def find(self, volume: AttachableVolume, node: str) -> VolumeAttachment | None:
+        """The VolumeAttachment of a volume, by the cache or, if that has none, by the API server. Raises
+        RequestError."""
         name = attachment_name(volume.driver, volume.handle, node)
-        known = self._attachments.store.get(name) or await self._client.find(VOLUME_ATTACHMENTS, "", name)
-        return known is not None and known.status.attached
+        return self._attachments.store.get(name) or await self._client.find(VOLUME_ATTACHMENTS, "", name)
 
     async def _create(self, name: str, volume: AttachableVolume, node: str) -> None:
         source: Doc = {"persistentVolumeName": volume.name}

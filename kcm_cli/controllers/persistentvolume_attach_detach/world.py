@@ -26,7 +26,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeS
 from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
-from kcm_cli.engine.passes import for_each
+from kcm_cli.engine.passes import OBJECTS, for_each, in_turns
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
@@ -137,7 +137,7 @@ class World:
         await self._each(self.nodes, self._read_node)
         await self._each(self.attachments, self._read_attachment)
         await self._each(self._pods, self._read_pod)
-        for found in list(self.actual):
+        async for found in in_turns(self.actual, OBJECTS):
             self.volumes.add(found.name)
 
     async def _each(self, informer: Informer[T], read: Callable[[T], None]) -> None:
