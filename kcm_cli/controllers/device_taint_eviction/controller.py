@@ -4,6 +4,9 @@ Taints come from ResourceSlices of drivers and, under the gate DRADeviceTaintRul
 ``pod:namespace/name`` and ``rule:name``. The time of a pod's eviction is computed when something changes, and kept
 until the pod is deleted.
 
+Another queue has the taints that changed, ``rule:name`` and ``pool:driver/pool``: they may concern the claims of the
+whole cluster, which are looked at without holding the loop. Nothing is evicted meanwhile.
+
 upstream: pkg/controller/devicetainteviction
 """
 
@@ -25,10 +28,18 @@ from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEviction
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
 from kcm_cli.controllers.device_taint_eviction.plan import Eviction
 from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus, users_of
-from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of, selects
+from kcm_cli.controllers.device_taint_eviction.taints import (
+    Names,
+    Taints,
+    devices_of,
+    is_selected,
+    names_of,
+    pool_of,
+)
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, StartLines, Watch, gate
+from kcm_cli.engine.passes import OBJECTS, for_each, in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import format_duration
@@ -43,7 +54,11 @@ from kcm_cli.rest.errors import NotFound
 
 log = logging.getLogger(__name__)
 
-POD, RULE = "pod", "rule"
+POD, RULE, POOL = "pod", "rule", "pool"
+AGAIN_S = 0.1
+"""When to look again at a pod that is due while claims are compared with taints that have changed."""
+MANY = 10
+"""Rules and pools whose claims are looked at one after the other."""
 _POOL = "pool of devices"
 _DISRUPTED: Doc = {
     "type": DISRUPTION_TARGET,
@@ -57,14 +72,18 @@ class DeviceTaintEvictionController:
     """The controller. See the module for its keys."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self._client, self._clock, self._recorder = context.client, context.clock, context.recorder
+        self._name, self._client, self._clock = context.name, context.client, context.clock
+        self._recorder = context.recorder
         self._groups = context.gates.enabled("DRAWorkloadResourceClaims")
         self._metrics = EvictionMetrics(context.metrics)
         self._taints = Taints()
         self._evictions: dict[str, tuple[ResourceClaim, Eviction]] = {}
         self._due: dict[str, tuple[str, Eviction]] = {}
         self._evicted = Recent()
-        (self._queue,) = context.queues
+        self._changed: dict[str, set[Names]] = {}
+        """The devices whose taints changed, by the key under which their claims are to be looked at."""
+        self._looking = False
+        self._queue, _ = context.queues
         self._pods = context.cache(PODS)
         self._claims = context.cache(RESOURCE_CLAIMS)
         self._status = RuleStatus(
@@ -94,6 +113,8 @@ class DeviceTaintEvictionController:
         left_s = (eviction.when - self._clock.now()).total_seconds()
         if left_s > 0:
             return left_s
+        if self._changed or self._looking:
+            return AGAIN_S
         rules = ", ".join(f"DeviceTaintRule {name}" for name, _ in eviction.rules) or "device taint"
         if await self._evict(key, uid, rules):
             late_s = (self._clock.now() - eviction.when).total_seconds()
@@ -152,13 +173,52 @@ class DeviceTaintEvictionController:
         for pod in users_of(claim, self._pods.store, groups=self._groups):
             yield from self._schedule(pod)
 
-    def _users_to_recheck(self, claims: Iterable[ResourceClaim]) -> Iterator[str | After]:
-        """The keys of the users of claims whose eviction changed with the taints."""
-        for claim in claims:
-            before = self._evictions.get(claim.key)
-            after = self._file(claim)
-            if after != (before[1] if before is not None else None):
-                yield from self._schedule_users(claim)
+    async def sync_devices(self, key: str) -> None:
+        """Look at the claims with devices whose taints changed, and queue their users: after the rules, whose status is
+        written before pods are evicted for them."""
+        taken = self._take(key)
+        changed = frozenset(names for devices in taken.values() for names in devices)
+        found: list[str | After] = [one for one in taken if one.startswith(f"{RULE}:")]
+
+        async def look(seen: ResourceClaim) -> None:
+            claim = self._claims.store.get(seen.key)
+            if claim is not None and is_selected(claim, changed):
+                found.extend(self._look_again(claim))
+
+        self._looking = True
+        try:
+            await for_each(self._name, self._claims_of(changed), look)
+        finally:
+            self._looking = False
+        async for one in in_turns(found, OBJECTS):
+            if isinstance(one, After):
+                self._queue.add_after(*one)
+            else:
+                self._queue.add(one)
+
+    def _take(self, key: str) -> dict[str, set[Names]]:
+        """What changed under this key, or under all keys if they are many: the claims are looked at once for these."""
+        if len(self._changed) > MANY:
+            taken, self._changed = self._changed, {}
+            return taken
+        changed = self._changed.pop(key, None)
+        return {} if changed is None else {key: changed}
+
+    def _claims_of(self, changed: Iterable[Names]) -> Iterable[ResourceClaim]:
+        """Claims among which are all that have one of these devices."""
+        store, found = self._claims.store, dict[str, ResourceClaim]()
+        for driver, pool, _ in changed:
+            if driver is None or pool is None:
+                return store.list()
+            found |= {claim.key: claim for claim in store.by_index(_POOL, f"{driver}/{pool}")}
+        return found.values()
+
+    def _look_again(self, claim: ResourceClaim) -> Iterator[str | After]:
+        """The keys of a claim's users, if its eviction has changed with the taints."""
+        before = self._evictions.get(claim.key)
+        after = self._file(claim)
+        if after != (before[1] if before is not None else None):
+            yield from self._schedule_users(claim)
 
     def _file(self, claim: ResourceClaim) -> Eviction | None:
         eviction = self._taints.eviction_of(claim)
@@ -202,54 +262,50 @@ class DeviceTaintEvictionController:
         return self._schedule_users(claim)
 
     def slice_added(self, slice_: ResourceSlice) -> Keys:
-        """The keys of the users of devices whose taints changed."""
+        """The pool's key, if taints of its devices changed."""
         return self._pool_changed(slice_, self._taints.put(slice_))
 
     def slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> Keys:
-        """The keys of the users of devices whose taints changed, in both pools if the slice moved to another."""
+        """The key of the pool whose taints changed; of both pools if the slice moved to another."""
         if pool_of(old) != pool_of(new):
             yield from self.slice_deleted(old)
         yield from self.slice_added(new)
 
     def slice_deleted(self, slice_: ResourceSlice) -> Keys:
-        """The keys of the users of devices that are not tainted any more."""
+        """The pool's key, if some of its devices are not tainted any more."""
         return self._pool_changed(slice_, self._taints.drop(slice_))
 
     def _pool_changed(self, slice_: ResourceSlice, changed: bool) -> Keys:
         if not changed:
             return ()
-        return self._users_to_recheck(self._claims.store.by_index(_POOL, "/".join(pool_of(slice_))))
+        driver, pool = pool_of(slice_)
+        return self._devices_changed(f"{POOL}:{driver}/{pool}", {(driver, pool, None)})
 
     def rule_added(self, rule: DeviceTaintRule) -> Keys:
-        """The rule's key, and the keys of pods whose eviction changed."""
+        """The rule's key."""
         before = self._taints.rules.pop(rule.name)
-        after = rule if rule.spec.taint.effect == NO_EXECUTE else None
-        if after is not None:
-            self._taints.rules.put(after)
-        yield f"{RULE}:{rule.name}"
-        yield from self._users_to_recheck(self._selected(before, after))
+        if rule.spec.taint.effect != NO_EXECUTE:
+            return self._rule_changed(rule.name, before)
+        self._taints.rules.put(rule)
+        return self._rule_changed(rule.name, before, rule)
 
     def rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> Keys:
-        """The keys of ``rule_added``, if the rule's spec changed."""
+        """The rule's key, if its spec changed."""
         return self.rule_added(new) if old.spec != new.spec else ()
 
     def rule_deleted(self, rule: DeviceTaintRule) -> Keys:
-        """The keys of pods whose eviction changed."""
+        """The rule's key."""
         self._status.evicted.pop((rule.name, rule.uid), None)
-        return self._users_to_recheck(self._selected(self._taints.rules.pop(rule.name)))
+        return self._rule_changed(rule.name, self._taints.rules.pop(rule.name))
 
-    def _selected(self, *rules: DeviceTaintRule | None) -> Iterable[ResourceClaim]:
-        """The claims with a device that some of the rules selects. Other claims are evicted as before."""
-        found: dict[str, ResourceClaim] = {}
-        for rule in rules:
-            selector = rule.spec.device_selector if rule is not None else None
-            if rule is None or selector is None:
-                continue
-            named = selector.driver is not None and selector.pool is not None
-            store = self._claims.store
-            claims = store.by_index(_POOL, f"{selector.driver}/{selector.pool}") if named else store.list()
-            found |= {one.key: one for one in claims if any(selects(rule, device) for device in devices_of(one))}
-        return found.values()
+    def _rule_changed(self, name: str, *rules: DeviceTaintRule | None) -> Keys:
+        """The claims that these rules select are to be looked at. Other claims are evicted as before."""
+        found = {names_of(rule) for rule in rules if rule is not None}
+        return self._devices_changed(f"{RULE}:{name}", {names for names in found if names is not None})
+
+    def _devices_changed(self, key: str, devices: set[Names]) -> Keys:
+        self._changed.setdefault(key, set()).update(devices)
+        return (key,)
 
 
 def _report(rule: str) -> After:
@@ -264,38 +320,47 @@ def _pools(claim: ResourceClaim) -> tuple[str, ...]:
 
 CONTROLLER = Controller(
     DeviceTaintEvictionController,
-    Queue(
-        "device-taint-eviction-controller",
-        watches=(
-            Watch(
-                RESOURCE_CLAIMS,
-                added=DeviceTaintEvictionController.claim_added,
-                updated=DeviceTaintEvictionController.claim_updated,
-                deleted=DeviceTaintEvictionController.claim_deleted,
+    (
+        Queue(
+            "device-taint-eviction-controller",
+            watches=(
+                Watch(
+                    RESOURCE_CLAIMS,
+                    added=DeviceTaintEvictionController.claim_added,
+                    updated=DeviceTaintEvictionController.claim_updated,
+                    deleted=DeviceTaintEvictionController.claim_deleted,
+                ),
+                Watch(
+                    PODS,
+                    added=DeviceTaintEvictionController.pod_added,
+                    updated=DeviceTaintEvictionController.pod_updated,
+                    deleted=DeviceTaintEvictionController.pod_deleted,
+                ),
             ),
-            Watch(
-                PODS,
-                added=DeviceTaintEvictionController.pod_added,
-                updated=DeviceTaintEvictionController.pod_updated,
-                deleted=DeviceTaintEvictionController.pod_deleted,
-            ),
-            Watch(
-                RESOURCE_SLICES,
-                added=DeviceTaintEvictionController.slice_added,
-                updated=DeviceTaintEvictionController.slice_updated,
-                deleted=DeviceTaintEvictionController.slice_deleted,
-            ),
-            Watch(
-                DEVICE_TAINT_RULES,
-                added=DeviceTaintEvictionController.rule_added,
-                updated=DeviceTaintEvictionController.rule_updated,
-                deleted=DeviceTaintEvictionController.rule_deleted,
-                when=gate("DRADeviceTaintRules"),
-            ),
+            sync=DeviceTaintEvictionController.sync,
+            failures=Failures(retried="Evicting pod failed, will retry", level=V3, key="item"),
+            workers=DeviceTaintEvictionConfig,
         ),
-        sync=DeviceTaintEvictionController.sync,
-        failures=Failures(retried="Evicting pod failed, will retry", level=V3, key="item"),
-        workers=DeviceTaintEvictionConfig,
+        Queue(  # upstream looks at the claims in the event handlers
+            "tainted_devices",
+            watches=(
+                Watch(
+                    RESOURCE_SLICES,
+                    added=DeviceTaintEvictionController.slice_added,
+                    updated=DeviceTaintEvictionController.slice_updated,
+                    deleted=DeviceTaintEvictionController.slice_deleted,
+                ),
+                Watch(
+                    DEVICE_TAINT_RULES,
+                    added=DeviceTaintEvictionController.rule_added,
+                    updated=DeviceTaintEvictionController.rule_updated,
+                    deleted=DeviceTaintEvictionController.rule_deleted,
+                    when=gate("DRADeviceTaintRules"),
+                ),
+            ),
+            sync=DeviceTaintEvictionController.sync_devices,
+            measured=False,
+        ),
     ),
     announces=(StartLines("Starting", "Shut down controller", (("controller", "device-taint-eviction"),)),),
 )

@@ -110,16 +110,12 @@ class Counts(msgspec.Struct, frozen=True):
     evicted: int = 0
 
 
-def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *, groups: bool) -> tuple[int, int]:
-    """(number of pods to evict for a rule, number of their namespaces)."""
-    namespaces: list[str] = []
-    for pod in pods:
-        if pod.deleting or not has_claims(pod):
-            continue
-        found = plan(pod, evictions, groups=groups)
-        if found is not None and (rule.name, rule.uid) in found.rules:
-            namespaces.append(pod.namespace)
-    return len(namespaces), len(set(namespaces))
+def is_pending(rule: DeviceTaintRule, pod: Pod, evictions: Evictions, *, groups: bool) -> bool:
+    """Whether a pod is to be evicted for a rule, and its deletion has not begun."""
+    if pod.deleting or not has_claims(pod):
+        return False
+    found = plan(pod, evictions, groups=groups)
+    return found is not None and (rule.name, rule.uid) in found.rules
 
 
 def status(rule: DeviceTaintRule, counts: Counts) -> Condition:

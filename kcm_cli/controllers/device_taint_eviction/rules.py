@@ -6,7 +6,7 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go#maybeUpdat
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -14,10 +14,11 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.devices import DEVICE_TAINT_RULES, DeviceTaintRule, ResourceClaim
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.device_taint_eviction import plan
-from kcm_cli.controllers.device_taint_eviction.plan import Counts, Evictions, RuleId
+from kcm_cli.controllers.device_taint_eviction.plan import Counts, Eviction, Evictions, RuleId
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, allocated
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find
@@ -53,33 +54,38 @@ class RuleStatus:
             age_s = (now - parse_time(current.last_transition_time)).total_seconds()
             if age_s < PERIOD_S:
                 return PERIOD_S - age_s
-        wanted = plan.status(rule, self._counts(rule, taints, evictions))
+        wanted = plan.status(rule, await self._counts(rule, taints, evictions))
         if current is None or msgspec.structs.replace(current, last_transition_time=None) != wanted:
             await self._apply(rule, wanted, format_time(now))
         return None
 
-    def _counts(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> Counts:
+    async def _counts(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> Counts:
+        """What the condition says. Yields to the loop in between."""
         effect, evicted = rule.spec.taint.effect, self.evicted[rule.name, rule.uid]
         if effect == "NoExecute":
-            return Counts(*self._pending(rule, evictions), evicted=evicted)
+            return Counts(*await self._pending(rule, evictions), evicted=evicted)
         if effect != "None":
             return Counts(evicted=evicted)
-        pending = self._pending(rule, self._with_effect(rule, taints))
-        return Counts(*pending, taints.published(rule), allocated(rule, self._claims), evicted)
+        found: dict[str, tuple[ResourceClaim, Eviction]] = {}
+        devices = 0
+        async for claim in in_turns(self._claims.list(), OBJECTS):
+            devices += allocated(rule, claim)
+            if (one := taints.eviction_of(claim, rule)) is not None:
+                found[claim.key] = claim, one
+        return Counts(*await self._pending(rule, found), taints.published(rule), devices, evicted)
 
-    def _pending(self, rule: DeviceTaintRule, evictions: Evictions) -> tuple[int, int]:
-        """What ``plan.pending`` counts among all pods."""
-        return plan.pending(rule, self._users(rule, evictions), evictions, groups=self._groups)
-
-    def _users(self, rule: DeviceTaintRule, evictions: Evictions) -> Collection[Pod]:
-        """The pods that have reserved a claim which a rule evicts. No other pod is evicted because of the rule."""
-        mine = (claim for claim, one in evictions.values() if (rule.name, rule.uid) in one.rules)
-        return {pod.key: pod for claim in mine for pod in users_of(claim, self._pods, groups=self._groups)}.values()
-
-    def _with_effect(self, rule: DeviceTaintRule, taints: Taints) -> Evictions:
-        """The evictions that this rule would cause."""
-        found = ((claim, taints.eviction_of(claim, rule)) for claim in self._claims)
-        return {claim.key: (claim, one) for claim, one in found if one is not None}
+    async def _pending(self, rule: DeviceTaintRule, evictions: Evictions) -> tuple[int, int]:
+        """(number of pods to evict for a rule, number of their namespaces). No pod is evicted because of it that has
+        not reserved a claim which it evicts."""
+        users: dict[str, Pod] = {}
+        async for claim, one in in_turns(list(evictions.values()), OBJECTS):
+            if (rule.name, rule.uid) in one.rules:
+                users |= {pod.key: pod for pod in users_of(claim, self._pods, groups=self._groups)}
+        namespaces: list[str] = []
+        async for pod in in_turns(users.values(), OBJECTS):
+            if plan.is_pending(rule, pod, evictions, groups=self._groups):
+                namespaces.append(pod.namespace)
+        return len(namespaces), len(set(namespaces))
 
     async def _apply(self, rule: DeviceTaintRule, condition: Condition, now: str) -> None:
         status: Doc = {**msgspec.to_builtins(condition), "lastTransitionTime": now}

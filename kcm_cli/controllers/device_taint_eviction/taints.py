@@ -3,7 +3,7 @@
 A module of its own: a pool's taints are spread over several slices, of which those of the latest generation count.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 
 from kcm_cli.api.devices import AllocatedDevice, Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice
@@ -12,8 +12,8 @@ from kcm_cli.planning.tolerations import NO_EXECUTE
 
 PoolId = tuple[str, str]
 """Driver and pool."""
-_Names = tuple[str | None, str | None, str | None]
-"""Driver, pool and device of a selector."""
+Names = tuple[str | None, str | None, str | None]
+"""Driver, pool and device of a selector; None where it selects any."""
 _Taints = dict[str, tuple[DeviceTaint, ...]]
 
 
@@ -56,19 +56,19 @@ class Rules:
 
     def __init__(self) -> None:
         self._rules: dict[str, DeviceTaintRule] = {}
-        self._selecting: dict[_Names, dict[str, DeviceTaintRule]] = {}
+        self._selecting: dict[Names, dict[str, DeviceTaintRule]] = {}
 
     def put(self, rule: DeviceTaintRule) -> None:
         """Add a rule, or replace the one of its name."""
         self.pop(rule.name)
         self._rules[rule.name] = rule
-        if (names := _names(rule)) is not None:
+        if (names := names_of(rule)) is not None:
             self._selecting.setdefault(names, {})[rule.name] = rule
 
     def pop(self, name: str) -> DeviceTaintRule | None:
         """Remove the rule of a name, and return it."""
         rule = self._rules.pop(name, None)
-        names = _names(rule) if rule is not None else None
+        names = names_of(rule) if rule is not None else None
         if names is not None:
             del self._selecting[names][name]
             if not self._selecting[names]:
@@ -77,7 +77,7 @@ class Rules:
 
     def of(self, device: AllocatedDevice) -> Iterator[DeviceTaintRule]:
         """The rules that select a device."""
-        for names in product((None, device.driver), (None, device.pool), (None, device.device)):
+        for names in _selecting(device):
             yield from self._selecting.get(names, {}).values()
 
 
@@ -119,9 +119,9 @@ class Taints:
         return sum(matches(rule, *place, one.name) for place, pool in self.pools.items() for one in pool.devices())
 
 
-def allocated(rule: DeviceTaintRule, claims: Iterable[ResourceClaim]) -> int:
-    """The number of allocated devices that a rule selects."""
-    return sum(selects(rule, one) for claim in claims for one in devices_of(claim))
+def allocated(rule: DeviceTaintRule, claim: ResourceClaim) -> int:
+    """The number of a claim's devices that a rule selects."""
+    return sum(selects(rule, one) for one in devices_of(claim))
 
 
 def selects(rule: DeviceTaintRule, device: AllocatedDevice) -> bool:
@@ -138,10 +138,20 @@ def pool_of(slice_: ResourceSlice) -> PoolId:
     return slice_.spec.driver, slice_.spec.pool.name
 
 
-def _names(rule: DeviceTaintRule) -> _Names | None:
+def names_of(rule: DeviceTaintRule) -> Names | None:
     """What a rule's selector names; None for a rule that selects nothing."""
     selector = rule.spec.device_selector
     return None if selector is None else (selector.driver, selector.pool, selector.device)
+
+
+def is_selected(claim: ResourceClaim, selectors: Collection[Names]) -> bool:
+    """Whether one of these selects a device of a claim."""
+    return any(names in selectors for device in devices_of(claim) for names in _selecting(device))
+
+
+def _selecting(device: AllocatedDevice) -> Iterable[Names]:
+    """What a selector of a device may name."""
+    return product((None, device.driver), (None, device.pool), (None, device.device))
 
 
 def _tainted(devices: Iterable[Device]) -> _Taints:

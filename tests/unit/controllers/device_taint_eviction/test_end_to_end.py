@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time; the test stands in for the driver and the scheduler."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 from kcm_cli.api.core import Pod
 from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, ResourceClaim
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.device_taint_eviction import plan
+from kcm_cli.controllers.device_taint_eviction import controller, plan
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.taints import Taints
+from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from tests.kit.alpha import make, serve
@@ -315,6 +317,62 @@ async def test_a_rule_costs_looking_at_the_claims_it_selects_and_their_pods_only
             assert looked == ([] if "another" in selector.values() else ["q", "q"])
             looked.clear()
         assert planned == {"q"}
+
+
+async def test_a_rule_for_all_devices_does_not_hold_the_loop(world: World, monkeypatch):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    for number in range(120):
+        await make_claim(world, f"c{number}")
+        await allocate(world, f"c{number}")
+    turns, eviction_of = [0], Taints.eviction_of
+    looked: list[int] = []
+
+    async def count() -> None:
+        for turns[0] in range(1, 50):
+            await asyncio.sleep(0)
+
+    counting: list[asyncio.Task[None]] = []
+
+    def look(self: Taints, claim: ResourceClaim, *only: Any) -> Any:
+        if not looked:
+            counting.append(asyncio.create_task(count()))
+        looked.append(turns[0])
+        return eviction_of(self, claim, *only)
+
+    async with running(world, gates=RULES):
+        await world.wait(5)
+        monkeypatch.setattr(Taints, "eviction_of", look)
+        for effect in "NoExecute", "None":
+            document = rule(effect, time="2027-01-01T00:00:00Z")
+            document["spec"]["deviceSelector"] = {}
+            await make(world, DEVICE_TAINT_RULES, document)
+            await world.wait(5)
+            assert len(looked) == 120
+            assert max(looked) > 1
+            await world.delete(DEVICE_TAINT_RULES, "r")
+            await world.wait(5)
+            looked.clear()
+
+
+async def test_no_pod_is_evicted_while_claims_are_compared_with_changed_taints(world: World, monkeypatch):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}])
+    compare = controller.for_each
+
+    async def slowly(*args: Any, **options: Any) -> None:
+        await world.wait(10)
+        await compare(*args, **options)
+
+    async with running(world, gates=RULES):
+        await make(world, DEVICE_TAINT_RULES, rule(time=format_time(world.clock.now())))
+        await world.wait(25)
+        monkeypatch.setattr(controller, "for_each", slowly)
+        await world.delete(DEVICE_TAINT_RULES, "r")
+        await world.wait(60)
+        assert not await world.is_deleted("p")
+        assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
 async def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(world: World):

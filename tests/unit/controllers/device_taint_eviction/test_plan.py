@@ -138,8 +138,8 @@ def test_terminating_pods_do_not_count_as_pending() -> None:
     one = rule()
     evictions = {"ns/c": (claim("p", "q"), Eviction(after(0), (("r", "r-uid"),)))}
     pods = [pod("p"), pod("q", deletionTimestamp="x"), pod("z")]
-    assert plan.pending(one, pods, evictions, groups=False) == (1, 1)
-    assert plan.pending(rule("other"), pods, evictions, groups=False) == (0, 0)
+    assert [plan.is_pending(one, each, evictions, groups=False) for each in pods] == [True, False, False]
+    assert not any(plan.is_pending(rule("other"), each, evictions, groups=False) for each in pods)
 
 
 NO_EFFECT = (
