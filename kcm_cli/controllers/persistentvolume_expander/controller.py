@@ -40,10 +40,19 @@ class ExpandController:
         self._recorder = context.recorder_for(plan.SOURCE)
         self._operations = StorageOperations(context.metrics, context.clock)
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS).store
+        self._volumes = context.cache(PERSISTENT_VOLUMES).store
+        self._new: set[str] = set()
+        """Claims that are queued because they, or their binding, are new. Their volumes need no request where the cache
+        shows that nothing is to be expanded: at a start, a request for each claim would delay any expansion. Upstream
+        requests them all."""
 
     async def sync(self, key: str) -> None:
-        claim = self._claims.get(key)
+        claim, is_new = self._claims.get(key), key in self._new
+        self._new.discard(key)
         if claim is None:
+            return
+        known = self._volumes.get(claim.spec.volume_name) if is_new else None
+        if known is not None and plan.is_settled(claim, known):
             return
         volume = await self._client.get(PERSISTENT_VOLUMES, "", claim.spec.volume_name)
         if not plan.must_grow(claim, volume):
@@ -103,11 +112,19 @@ class ExpandController:
 
     def bound(self, claim: PersistentVolumeClaim) -> Keys:
         """The claim's key, if it is bound to a volume."""
-        return (claim.key,) if claim.status.phase == "Bound" and claim.spec.volume_name else ()
+        if claim.status.phase != "Bound" or not claim.spec.volume_name:
+            return ()
+        self._new.add(claim.key)
+        return (claim.key,)
 
     def grown(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
         """The claim's key, if its request or its capacity has grown."""
-        return self.bound(new) if plan.has_grown(old, new) else ()
+        if not plan.has_grown(old, new):
+            return ()
+        keys = self.bound(new)
+        if old.status.phase == "Bound":
+            self._new.discard(new.key)
+        return keys
 
 
 CONTROLLER = Controller(
@@ -119,5 +136,6 @@ CONTROLLER = Controller(
         failures=unhandled("{key} failed with : {error}"),
         workers=WORKERS,
     ),
+    reads=(PERSISTENT_VOLUMES,),
     announces=starting("expand controller"),
 )

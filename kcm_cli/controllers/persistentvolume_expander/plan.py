@@ -51,10 +51,19 @@ def has_grown(old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
 
 def must_grow(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Whether a claim's volume is to be expanded, or its expansion has begun. Raises NotBound."""
-    ref = volume.spec.claim_ref
-    if ref is None or ref.namespace != claim.namespace or ref.uid != claim.uid:
+    if not _are_bound(claim, volume):
         raise NotBound(f"persistent Volume is not bound to PVC being updated : {claim.key}")
     return requested(claim) > capacity(claim) or PRE_RESIZE_CAPACITY in volume.annotations
+
+
+def is_settled(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether both are bound to each other, and nothing is to be expanded."""
+    return _are_bound(claim, volume) and not must_grow(claim, volume)
+
+
+def _are_bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    ref = volume.spec.claim_ref
+    return ref is not None and ref.namespace == claim.namespace and ref.uid == claim.uid
 
 
 def waiting(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Notice:

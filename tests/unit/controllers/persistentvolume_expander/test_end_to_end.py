@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Noting, Refusing
 from tests.kit.world import World, resource
 
 CLASSES = resource("storageclasses", "storage.k8s.io", namespaced=False)
@@ -56,6 +56,29 @@ async def test_an_expanded_claim_waits_for_its_driver(world: World):
         assert (said[0], said[1].startswith(MOVED[1])) == (MOVED[0], True)
         assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
         assert RESIZER not in (await world.get(CLAIMS, "csi"))["metadata"].get("annotations", {})
+
+
+async def test_volumes_of_claims_that_are_not_to_be_expanded_cost_no_request(world: World):
+    await storage_class(world)
+    source = {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}
+    for name in "a", "b", "grown":
+        await bound(world, name, source)
+    await grow(world, "grown")
+    transport = Noting(world.server.transport())
+
+    def asked() -> list[str]:
+        return [path.rpartition("/")[2] for path in transport.paths("GET") if "/persistentvolumes/" in path]
+
+    async with controllers(world, names=[NAME], transport=transport):
+        await world.wait(2)
+        assert asked() == ["v-grown"]
+        await bound(world, "late", source)
+        await world.wait(2)
+        assert asked() == ["v-grown"]
+        await grow(world, "a")
+        await world.wait(2)
+        assert asked() == ["v-grown", "v-a"]
+        assert await world.events("grown") == await world.events("a") == [WAITS]
 
 
 async def test_failures_are_reported_and_retried(world: World):
