@@ -61,6 +61,7 @@ class Provisioner:
         self._metrics = metrics
         self._paths = HostPaths(context.rng, simulated=context.config(Host).simulated_nodes)
         self._nodes = context.cache(NODES)
+        self._claims, _ = context.queues
         self.operations = Operations(context.clock, context.name)
 
     def provision(self, claim: PersistentVolumeClaim) -> None:
@@ -76,7 +77,8 @@ class Provisioner:
         except plugins.NoPlugin as error:
             self._emit(claim, str(error))
             return
-        self.operations.start(operation_of(claim), partial(self._counted, claim, class_, plugin))
+        again = partial(self._claims.add_after, claim.key, retry=False)
+        self.operations.start(operation_of(claim), partial(self._counted, claim, class_, plugin), again)
 
     async def _counted(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
         self._metrics.started(claim.key, plugin or provisioner_of(class_.provisioner), PROVISION)

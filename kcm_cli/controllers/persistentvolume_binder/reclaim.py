@@ -16,7 +16,7 @@ from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.metrics import DELETE, OperationMetrics
-from kcm_cli.controllers.persistentvolume_binder.operations import Operations
+from kcm_cli.controllers.persistentvolume_binder.operations import Again, Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
 from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.recycler import RecycleError, Recycler, RecyclerPods
@@ -46,6 +46,7 @@ class Reclaimer:
         self._paths = HostPaths(context.rng, simulated=context.config(Host).simulated_nodes)
         self._pods = RecyclerPods(context.config(VolumeConfig))
         self._recycler = Recycler(context.client, caches.pods)
+        _, self._volumes = context.queues
         self.operations = Operations(context.clock, context.name)
 
     async def reclaim(self, volume: PersistentVolume) -> None:
@@ -57,11 +58,14 @@ class Reclaimer:
             case "Retain":
                 return
             case "Recycle":
-                self.operations.start(recycling(volume), partial(self._recycle, volume))
+                self.operations.start(recycling(volume), partial(self._recycle, volume), self._again(volume))
             case "Delete":
                 await self._delete(volume)
             case _:
                 await self._writes.fail(volume, UNKNOWN_POLICY)
+
+    def _again(self, volume: PersistentVolume) -> Again:
+        return partial(self._volumes.add_after, volume.name, retry=False)
 
     async def _released(self, volume: PersistentVolume) -> PersistentVolume | None:
         """The latest version of the volume, if it still has to be reclaimed.
@@ -112,7 +116,7 @@ class Reclaimer:
             return
         self._metrics.started(volume.name, plugin or self._outside(volume), DELETE)
         if plugin:
-            self.operations.start(deletion(volume), partial(self._delete_here, volume, plugin))
+            self.operations.start(deletion(volume), partial(self._delete_here, volume, plugin), self._again(volume))
 
     def _outside(self, volume: PersistentVolume) -> str:
         """The external provisioner that deletes a volume, according to its class; its annotations do not count."""

@@ -46,6 +46,22 @@ async def test_an_external_provisioner_is_requested_and_reported(world: World):
         assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "ebs.csi.aws.com")
 
 
+async def test_a_provisioner_is_requested_soon_after_a_failed_request(world: World):
+    """As after a conflict with another client's write. The next pass is 15 s later."""
+    await make_class(world, "gold")
+
+    def refuses(request: Request) -> bool:
+        return request.method == "PUT" and request.path.endswith("/c") and not transport.refused
+
+    transport = Refusing(world.server.transport(), refuses)
+    async with controllers(world, CONFIG, names=[NAME], transport=transport):
+        await world.wait(1)
+        await make_claim(world, "c")
+        await world.wait(2)
+        assert transport.refused == 1
+        assert (await world.get(CLAIMS, "c"))["metadata"].get("annotations", {}).keys() >= ASKED
+
+
 async def test_without_dynamic_provisioning_no_provisioner_is_requested(world: World):
     await make_class(world, "gold")
     config = VolumeConfig(enable_dynamic_provisioning=False)
