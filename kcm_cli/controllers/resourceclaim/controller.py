@@ -1,7 +1,7 @@
 """resourceclaim-controller: creates ResourceClaims from templates, and deallocates those that are not used any more.
 
 Keys are ``pod:namespace/name``, ``podgroup:…`` and ``claim:…``. PodGroups are watched under the gate
-DRAWorkloadResourceClaims.
+DRAWorkloadResourceClaims. Another queue has what many pods use: these are queued without holding the loop.
 
 upstream: pkg/controller/resourceclaim
 """
@@ -19,6 +19,7 @@ from kcm_cli.controllers.resourceclaim.plan import OWNER, Caches
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate, starting
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
@@ -37,6 +38,8 @@ from kcm_cli.runtime.store import by_controller
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
 GROUPS_GATE = "DRAWorkloadResourceClaims"
+MANY = 100
+"""Pods that are looked at in one go when a claim, a template or a group changes."""
 
 
 class GroupUnknown(SyncError):
@@ -53,6 +56,7 @@ class ResourceClaimController:
     """The controller. See the module for its keys."""
 
     def __init__(self, context: ControllerContext) -> None:
+        self._queue, self._crowds = context.queues
         self._pods = context.cache(PODS)
         self._claims = context.cache(RESOURCE_CLAIMS)
         self._pod_groups = context.cache(POD_GROUPS) if context.gates.enabled(GROUPS_GATE) else None
@@ -80,6 +84,13 @@ class ResourceClaimController:
             claim = self._claims.store.get(name)
             if claim is not None:
                 await self._reservations.sync(claim)
+
+    async def sync_crowd(self, key: str) -> None:
+        """Queue the pods that ``key`` names by an index and a value."""
+        index, _, value = key.partition(":")
+        async for pod in in_turns(self._pods.store.by_index(index, value), OBJECTS):
+            for one in self.pod_changed(pod):
+                self._queue.add(one)
 
     async def _sync_pod(self, key: str) -> None:
         pod = self._pods.store.get(key)
@@ -147,8 +158,7 @@ class ResourceClaimController:
             return
         if plan.needs_work(group, self._caches):
             yield f"{POD_GROUP}:{group.key}"
-        for pod in self._pods.store.by_index(BY_GROUP, group.key):
-            yield from self.pod_changed(pod)
+        yield from self._pods_of(BY_GROUP, group.key)
 
     def group_deleted(self, group: PodGroup) -> Keys:
         """The keys of a deleted group's claims."""
@@ -170,9 +180,17 @@ class ResourceClaimController:
         """The keys of the pods and groups that use the template."""
         return self._users(_TEMPLATE, template.key)
 
-    def _users(self, index: str, key: str) -> Iterator[str]:
-        for pod in self._pods.store.by_index(index, key):
+    def _pods_of(self, index: str, key: str) -> Iterator[str]:
+        """The keys of the pods of an index, and of their claims. Many pods are left to ``sync_crowd``."""
+        pods = self._pods.store.by_index(index, key)
+        if len(pods) > MANY:
+            self._crowds.add(f"{index}:{key}")
+            return
+        for pod in pods:
             yield from self.pod_changed(pod)
+
+    def _users(self, index: str, key: str) -> Iterator[str]:
+        yield from self._pods_of(index, key)
         if self._pod_groups is not None:
             for group in self._pod_groups.store.by_index(index, key):
                 yield from self.group_changed(group)
@@ -184,27 +202,30 @@ def _claims(keys: Iterable[str]) -> list[str]:
 
 CONTROLLER = Controller(
     ResourceClaimController,
-    Queue(
-        "resource_claim",
-        Watch(
-            RESOURCE_CLAIMS,
-            changed=ResourceClaimController.claim_changed,
-            deleted=ResourceClaimController.claim_deleted,
-        ),
-        watches=(
-            Watch(PODS, changed=ResourceClaimController.pod_changed, deleted=ResourceClaimController.pod_deleted),
-            Watch(RESOURCE_CLAIM_TEMPLATES, changed=ResourceClaimController.template_changed),
+    (
+        Queue(
+            "resource_claim",
             Watch(
-                POD_GROUPS,
-                changed=ResourceClaimController.group_changed,
-                deleted=ResourceClaimController.group_deleted,
-                when=gate(GROUPS_GATE),
+                RESOURCE_CLAIMS,
+                changed=ResourceClaimController.claim_changed,
+                deleted=ResourceClaimController.claim_deleted,
             ),
+            watches=(
+                Watch(PODS, changed=ResourceClaimController.pod_changed, deleted=ResourceClaimController.pod_deleted),
+                Watch(RESOURCE_CLAIM_TEMPLATES, changed=ResourceClaimController.template_changed),
+                Watch(
+                    POD_GROUPS,
+                    changed=ResourceClaimController.group_changed,
+                    deleted=ResourceClaimController.group_deleted,
+                    when=gate(GROUPS_GATE),
+                ),
+            ),
+            sync=ResourceClaimController.sync,
+            failures=Failures(retried="Work item failed", key="item"),
+            workers=ResourceClaimConfig,
+            writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
         ),
-        sync=ResourceClaimController.sync,
-        failures=Failures(retried="Work item failed", key="item"),
-        workers=ResourceClaimConfig,
-        writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
+        Queue("many_users_of_resource_claims", sync=ResourceClaimController.sync_crowd, measured=False),
     ),
     announces=starting("resource claim controller"),
 )

@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time; the test stands in for the scheduler."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -9,6 +10,7 @@ from kcm_cli.api.core import NAMESPACES
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.rest.transport import Request
 from tests.kit.alpha import make, serve
@@ -69,6 +71,32 @@ async def test_a_claim_is_created_from_its_template_and_recorded(world: World):
         assert 'resourceclaim_controller_creates_total{admin_access="false",status="success"} 1' in shown
         labels = 'admin_access="false",allocated="false",source="resource_claim_template"'
         assert f"resourceclaim_controller_resource_claims{{{labels}}} 1" in shown
+
+
+async def test_a_template_of_many_pods_does_not_hold_the_loop(world: World, monkeypatch):
+    turns, needs_work = [0], plan.needs_work
+    looked: list[int] = []
+    counting: list[asyncio.Task[None]] = []
+
+    async def count() -> None:
+        for turns[0] in range(1, 50):
+            await asyncio.sleep(0)
+
+    def look(*args: Any) -> bool:
+        if not looked:
+            counting.append(asyncio.create_task(count()))
+        looked.append(turns[0])
+        return needs_work(*args)
+
+    async with running(world):
+        for number in range(120):
+            await world.pod(f"p{number}", from_template() | NOWHERE)
+        await world.wait(1)
+        monkeypatch.setattr(plan, "needs_work", look)
+        await make_template(world)
+        await world.wait(5)
+        assert len(set(looked[:120])) > 1
+        assert len(await claims(world)) == 120
 
 
 async def test_a_deleted_claim_is_recreated_and_the_others_stay_recorded(world: World):
