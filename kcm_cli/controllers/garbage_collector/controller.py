@@ -117,7 +117,7 @@ class GarbageCollector:
             return
         listed, self._listed = self._listed, {(one.gvr, one.kind) for one in found.all()}
         self._served = {name_of(gvr.group, gvr.plural) for gvr, _ in self._listed}
-        outcome = self._monitors.refresh(found)
+        outcome = await self._monitors.refresh(found)
         if outcome is DiscoveryResult.FAILED:
             log.log(V2, "no resources reported by discovery, skipping garbage collector sync")
             self._errors.inc()

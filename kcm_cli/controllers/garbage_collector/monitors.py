@@ -16,6 +16,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object, PartialObject, SlimObject
 from kcm_cli.rest.served_resources import Discovery, ServedResource
 from kcm_cli.runtime.informer import AnyInformer, Listener
+from kcm_cli.runtime.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +63,11 @@ class Monitors:
         followed = self._followed.items()
         return {(gvr.group, one.kind) for gvr, one in followed if self._listening[gvr].synced.is_set()}
 
-    def refresh(self, found: Discovery) -> DiscoveryResult:
-        """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced."""
+    async def refresh(self, found: Discovery) -> DiscoveryResult:
+        """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced.
+
+        It awaits: the next call is to wait for the end of this one.
+        """
         if found.failed:
             log.info("failed to discover some groups", extra={"fields": {"groups": str(found.failed)}})
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
@@ -75,7 +79,7 @@ class Monitors:
                 wanted.setdefault(gvr, resource)
         added, removed = wanted.keys() - self._followed.keys(), self._followed.keys() - wanted.keys()
         if not added and not removed:
-            self._release()
+            await self._release()
             return DiscoveryResult.SAME
         diff = f"added: {sorted(map(str, added))}, removed: {sorted(map(str, removed))}"
         log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": {"diff": diff}})
@@ -85,7 +89,7 @@ class Monitors:
         self._followed = wanted
         self._by_kind = {(gvr.group_version, served.kind): self._listening[gvr] for gvr, served in wanted.items()}
         self._context.start_informers()
-        self._release()
+        await self._release()
         return DiscoveryResult.CHANGED
 
     def _counts(self, resource: ServedResource) -> bool:
@@ -138,19 +142,24 @@ class Monitors:
         if held := informer.store.list():
             put(Listed(kind, held))
 
-    def _release(self) -> None:
+    async def _release(self) -> None:
         """Stop watching resources that are not wanted any more, once nothing depends on them.
 
         A resource that is no longer served keeps its remaining nodes, as upstream: they are removed when it is served
         again and its list does not have the objects. A resource that is watched in another version keeps the old watch
-        until the new one has synced and is no older.
+        until the new one has synced and is no older. Two caches are compared in one turn of the loop, since both go on,
+        and each pair in a turn of its own.
         """
         now = {(gvr.group, gvr.plural): self._listening[gvr] for gvr in self._followed}
-        for gvr in self._listening.keys() - self._followed.keys():
+        turns = Turns.of_loop()
+        for gvr in sorted(self._listening.keys() - self._followed.keys(), key=str):
+            await turns.pause()
             informer, other = self._listening[gvr], now.get((gvr.group, gvr.plural))
             if other is not None:
+                if not other.synced.is_set():
+                    continue
                 lacking = _lacking(informer, other)
-                if not other.synced.is_set() or any(other.progress.behind(obj.version) for obj in lacking):
+                if any(other.progress.behind(obj.version) for obj in lacking):
                     continue
                 kind = ObjectKind(gvr.group_version, informer.resource.kind)
                 for obj in lacking:

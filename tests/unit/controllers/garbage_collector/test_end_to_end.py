@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.garbage_collector import controller
+from kcm_cli.controllers.garbage_collector import controller, monitors
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
+from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers, metric
 from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting
@@ -728,6 +729,33 @@ async def test_objects_watched_in_another_version_are_collected(story: Story):
         await story.world.delete(CONFIG_MAPS, "root")
         await story.world.wait(60)
         assert await story.left(resource("widgets", "example.com", "v2")) == {}
+
+
+async def test_caches_of_two_versions_are_not_compared_before_the_newer_one_has_synced(story: Story, monkeypatch):
+    compared, lacking = [], monitors._lacking
+
+    def noted(informer: AnyInformer, other: AnyInformer) -> list[Any]:
+        compared.append(str(informer.resource.gvr))
+        return lacking(informer, other)
+
+    monkeypatch.setattr(monitors, "_lacking", noted)
+    unreadable = [True]
+    later = "/apis/example.com/v2/widgets"
+    transport = Refusing(story.world.server.transport(), lambda sent: unreadable[0] and sent.path == later)
+    await serve_widgets(story.world)
+    async with story.running(transport):
+        await story.make("first", **widget("widgets"))
+        await story.world.wait(40)
+        (version,) = (await story.world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
+        versions = [version | {"served": False, "storage": False}, version | {"name": "v2"}]
+        await story.world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
+        await story.world.wait(100)
+        assert of_widgets("informer ") == ("informer example.com/v1/widgets", "informer example.com/v2/widgets")
+        assert compared == []
+        unreadable[0] = False
+        await story.world.wait(120)
+        assert of_widgets("informer ") == ("informer example.com/v2/widgets",)
+        assert len(compared) == 1
 
 
 async def test_an_owner_that_the_cache_of_another_version_lacks_owns(story: Story):
