@@ -181,8 +181,9 @@ class PodGarbageCollector:
             return False
 
     async def _remove(self, pods: Iterable[Pod], reason: Reason, condition: Doc | None = None) -> None:
-        """Delete pods, PARALLEL at a time."""
-        await for_each(self._name, pods, lambda pod: self._remove_one(pod, reason, condition), workers=PARALLEL)
+        """Delete pods, PARALLEL at a time, but for those that only finalizers keep."""
+        left = (pod for pod in pods if not plan.is_held(pod))
+        await for_each(self._name, left, lambda pod: self._remove_one(pod, reason, condition), workers=PARALLEL)
 
     async def _remove_one(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
         self._deleted.labels(pod.namespace, reason.value).inc()

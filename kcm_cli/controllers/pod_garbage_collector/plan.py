@@ -10,6 +10,7 @@ from itertools import islice
 
 from kcm_cli.api.core import Node, Pod
 from kcm_cli.planning.nodes import is_out_of_service, is_ready
+from kcm_cli.planning.pods import is_terminal
 
 ENDED, LEAVING = "ended", "leaving"
 
@@ -48,10 +49,18 @@ def is_terminated(pod: Pod) -> bool:
     return pod.status.phase not in ("Pending", "Running", "Unknown")
 
 
+def is_held(pod: Pod) -> bool:
+    """Whether nothing but finalizers keeps a pod: it has ended, and was deleted without a grace period. Another
+    deletion changes nothing."""
+    meta = pod.metadata
+    deleted = meta.deletion_timestamp is not None and meta.deletion_grace_period_seconds == 0
+    return deleted and bool(meta.finalizers) and is_terminal(pod)
+
+
 def plan(pod: Pod, node_of: Callable[[str], Node | None]) -> Reason | None:
     """Why a pod that is being deleted is deleted by force: its node is not ready and has the out-of-service taint, or
     the pod was never bound to a node, so that no kubelet deletes it."""
-    if not pod.deleting:
+    if not pod.deleting or is_held(pod):
         return None
     if not pod.spec.node_name:
         return Reason.UNSCHEDULED

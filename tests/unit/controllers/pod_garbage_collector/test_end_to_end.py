@@ -18,7 +18,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Around, Held, Meanwhile, Refusing, Rewriting, refusal
+from tests.kit.faults import Around, Held, Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
@@ -141,6 +141,31 @@ async def test_finished_pods_beyond_the_threshold(world: World):
     async with running(world, threshold=2):
         await world.wait(30)
         assert [await world.is_deleted(f"p{number}") for number in range(4)] == [True, True, False, False]
+
+
+async def test_pods_that_finalizers_keep_are_deleted_once(world: World):
+    """Each again and again would be thousands of requests, every 20 seconds, where an operator is slow to let go."""
+    for name in ("finished", "p"):
+        await world.pod(name, {"restartPolicy": "Never"}, run_time="1s" if name == "finished" else "1h")
+        await world.patch(PODS, name, HELD)
+    await world.pod("unbound", {"schedulerName": "nobody"})
+    await world.patch(PODS, "unbound", HELD)
+    await world.wait(20)
+    await world.pod("last", {"restartPolicy": "Never", "nodeName": await world.node_of("finished")}, run_time="1s")
+    await world.wait(20)
+    assert await world.node_of("p") != await world.node_of("finished")
+    transport = Noting(world.server.transport())
+    async with running(world, transport, threshold=1):
+        await world.delete(PODS, "unbound")
+        await world.delete(NODES, await world.node_of("p"))
+        await world.wait(300)
+        names = ("finished", "p", "unbound")
+        assert sorted(transport.paths("DELETE")) == [f"/api/v1/namespaces/default/pods/{name}" for name in names]
+        assert [(await world.status(name))["phase"] for name in names] == ["Succeeded", "Failed", "Failed"]
+        for name in names:
+            await world.patch(PODS, name, {"metadata": {"finalizers": None}})
+        await world.wait(30)
+        assert [await world.is_deleted(name) for name in (*names, "last")] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("threshold", [0, -1])

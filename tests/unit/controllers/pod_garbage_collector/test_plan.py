@@ -52,6 +52,26 @@ def test_order_of_deletion(pods: list[Pod], expected: str) -> None:
     assert oldest(pods, 0) == oldest(pods, -1) == []
 
 
+@pytest.mark.parametrize(
+    ("phase", "metadata", "held"),
+    [
+        pytest.param("Failed", {}, True, id="failed"),
+        pytest.param("Succeeded", {}, True, id="succeeded"),
+        pytest.param("Running", {}, False, id="is to be marked as failed yet"),
+        pytest.param("Failed", {"finalizers": None}, False, id="nothing keeps it"),
+        pytest.param("Failed", {"deletionGracePeriodSeconds": 30}, False, id="has a grace period"),
+        pytest.param("Failed", {"deletionTimestamp": None}, False, id="was not deleted"),
+    ],
+)
+def test_pods_that_only_finalizers_keep(phase: str, metadata: dict[str, Any], held: bool) -> None:
+    deleted = {"deletionTimestamp": "2026-01-02T00:00:00Z", "deletionGracePeriodSeconds": 0, "finalizers": ["a.b/c"]}
+    doc = {"metadata": {"name": "p", **deleted, **metadata}, "spec": {}, "status": {"phase": phase}}
+    found = PODS.decode(codec.encode(doc))
+    assert plan.is_held(found) is held
+    if held:
+        assert plan.plan(found, lambda name: None) is None
+
+
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Failed", "Succeeded", ""])
 def test_finished_pods(phase: str) -> None:
     assert plan.is_terminated(pod("p", phase)) is (phase in ("Failed", "Succeeded", ""))
