@@ -129,8 +129,8 @@ class AutoscalerController:
 
     async def _of_same_pods(self, hpa: HorizontalPodAutoscaler, selector: Selector) -> tuple[str, ...]:
         """The names of the autoscalers whose selectors match some of the pods of a selector."""
-        others = self._selectors.get(hpa.namespace, {})
-        if hpa.name in others:  # it may have been deleted while its target was asked for
+        others, now = self._selectors.get(hpa.namespace, {}), self._hpas.store.get(hpa.key)
+        if now is not None and now.spec.scale_target_ref == hpa.spec.scale_target_ref:  # it may have changed meanwhile
             others[hpa.name] = selector
         return tuple(await _choosing(others, LabelIndex.of(self._pods.store).selected(hpa.namespace, selector)))
 
@@ -195,6 +195,18 @@ class AutoscalerController:
             self._metrics.count.inc()
         return ()
 
+    def updated(self, old: HorizontalPodAutoscaler, new: HorizontalPodAutoscaler) -> Keys:
+        """As ``changed``. With another target it selects no pods until its next sync.
+
+        Upstream keeps the former selector until it has read another one. While the new target does not exist (which is
+        how some switch an autoscaler off), or has no replicas, another autoscaler of the former one is ambiguous.
+        """
+        if old.spec.scale_target_ref != new.spec.scale_target_ref:
+            known = self._selectors.get(new.namespace, {})
+            if new.name in known:
+                known[new.name] = NOTHING
+        return self.changed(new)
+
     def deleted(self, hpa: HorizontalPodAutoscaler) -> Keys:
         """Forget the autoscaler, and queue its key, so that its metrics are removed."""
         self._histories.pop(hpa.uid, None)
@@ -224,7 +236,12 @@ CONTROLLER = Controller(
     AutoscalerController,
     Queue(
         "horizontalpodautoscaler",
-        Watch(HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted),
+        Watch(
+            HORIZONTAL_POD_AUTOSCALERS,
+            added=AutoscalerController.changed,
+            updated=AutoscalerController.updated,
+            deleted=AutoscalerController.deleted,
+        ),
         sync=AutoscalerController.sync,
         failures=unhandled(),
         workers=HorizontalPodAutoscalerConfig,

@@ -207,6 +207,32 @@ async def test_autoscalers_of_the_same_pods_are_ambiguous(world: World):
         assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
 
 
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["between syncs", "during a sync"])
+async def test_an_autoscaler_of_another_target_selects_no_pods_of_the_former_one(world: World, meanwhile):
+    """Some switch an autoscaler off by the name of a target that does not exist, or has no replicas."""
+    other = {"kind": "Deployment", "apiVersion": "apps/v1", "name": "nowhere"}
+
+    async def turn() -> None:
+        await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"scaleTargetRef": other}})
+        await world.wait(1)
+
+    story = Story(world)
+    transport = Meanwhile(world.server.transport(), "GET", "/deployments/web/scale" if meanwhile else "-", turn)
+    async with story.running(transport=transport):
+        await story.deploy(cpu_total="100m")
+        await world.wait(10)
+        await story.autoscale()
+        await world.wait(40)
+        if not meanwhile:
+            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+            await turn()
+        assert transport.happened is meanwhile
+        await story.autoscale(name="second")
+        await world.wait(40)
+        assert (await story.condition("AbleToScale"))[:2] == ("False", "FailedGetScale")
+        assert (await story.condition("ScalingActive", "second"))[:2] == ("True", "ValidMetricFound")
+
+
 async def test_a_target_created_later(world: World):
     story = Story(world)
     async with story.running():
