@@ -4,6 +4,7 @@ A module of its own, since it does I/O only: it lists and deletes resource by re
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from kcm_cli.api.core import PODS, Namespace
@@ -26,15 +27,21 @@ _FAILED = RequestError
 
 
 class Content:
-    """Deletes the content of namespaces. upstream: namespacedResourcesDeleter."""
+    """Deletes the content of namespaces. upstream: namespacedResourcesDeleter.
 
-    def __init__(self, client: Door, clock: Clock, *, pods_first: bool) -> None:
+    exists: whether the cache shows a namespace, by its uid. A pass ends when it does not: requests name a namespace,
+    not its uid, and another one may have the name. A pass takes minutes where a webhook or an aggregated API does not
+    answer, which is when people finalize a namespace by hand. Upstream then deletes the content of the next one.
+    """
+
+    def __init__(self, client: Door, clock: Clock, exists: Callable[[Namespace], bool], *, pods_first: bool) -> None:
         self._client = client
         self._clock = clock
+        self._exists = exists
         self._pods_first = pods_first
 
     async def delete(self, namespace: Namespace) -> Remains:
-        """Run one pass. Returns what remains, and the errors."""
+        """Run one pass. Returns what remains, and the errors; of no meaning if the namespace does not exist by then."""
         remains = Remains()
         resources = await self._resources(remains)
         pods = [r for r in resources if r.gvr == PODS.gvr]
@@ -76,8 +83,10 @@ class Content:
     async def _delete_all(self, resource: ServedResource, namespace: Namespace, remains: Remains) -> None:
         name = namespace.name
         estimate = await self._grace_s(namespace) if resource.gvr == PODS.gvr else 0
+        if not self._exists(namespace):
+            return
         if not resource.supports("deletecollection") or not await self._collection(resource, name):
-            await self._one_by_one(resource, name)
+            await self._one_by_one(resource, namespace)
         left = await self._list(resource, name)
         if not left:
             return
@@ -103,12 +112,13 @@ class Content:
             return False
         return True
 
-    async def _one_by_one(self, resource: ServedResource, namespace: str) -> None:
-        for meta in await self._list(resource, namespace):
+    async def _one_by_one(self, resource: ServedResource, namespace: Namespace) -> None:
+        name = namespace.name
+        for meta in await self._list(resource, name):
+            if not self._exists(namespace):
+                return
             with suppress(*_MISSING):
-                await self._client.delete(
-                    resource.partial(), namespace, meta.name, propagation="Background", reason=REASON
-                )
+                await self._client.delete(resource.partial(), name, meta.name, propagation="Background", reason=REASON)
 
     async def _list(self, resource: ServedResource, namespace: str) -> list[ObjectMeta]:
         """The metadata of a resource's objects, including those that cannot be decoded."""

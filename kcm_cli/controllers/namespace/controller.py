@@ -39,7 +39,7 @@ class NamespaceController:
         self._client = context.client.faster(QPS_TIMES, BURST_TIMES)
         self._clock = context.clock
         ordered = context.gates.enabled("OrderedNamespaceDeletion")
-        self._content = Content(self._client, context.clock, pods_first=ordered)
+        self._content = Content(self._client, context.clock, self._exists, pods_first=ordered)
         (self._queue,) = context.queues
         self._namespaces = context.cache(NAMESPACES).store
         self.sync_period_s = context.config(NamespaceConfig).sync_period_s
@@ -54,7 +54,7 @@ class NamespaceController:
             return None
 
     async def _delete(self, namespace: Namespace) -> float | None:
-        if not namespace.deleting:
+        if not namespace.deleting or not self._exists(namespace):  # the cache queues it when it shows it
             return None
         namespace = await writes.retry_on_conflict(
             self._client, NAMESPACES, namespace, _terminating, subresource="status", reason="namespace is being deleted"
@@ -62,6 +62,8 @@ class NamespaceController:
         if not namespace.spec.finalizers:
             return None
         remains = await self._content.delete(namespace)
+        if not self._exists(namespace):
+            return None
         namespace = await self._update_conditions(namespace, remains)
         again_s = plan(remains)
         if again_s is not None:
@@ -70,6 +72,11 @@ class NamespaceController:
             self._client, NAMESPACES, namespace, _finalized, subresource="finalize", reason="namespace is empty"
         )
         return None
+
+    def _exists(self, namespace: Namespace) -> bool:
+        """Whether the cache shows this namespace, and not another one of its name."""
+        known = self._namespaces.get(namespace.name)
+        return known is not None and known.uid == namespace.uid
 
     async def _update_conditions(self, namespace: Namespace, remains: Remains) -> Namespace:
         """Write the conditions. An error is logged only, so that an empty namespace can be finalized."""

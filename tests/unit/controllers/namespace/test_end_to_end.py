@@ -11,7 +11,7 @@ import pytest
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Noting, Refusing, Rewriting, refusal
+from tests.kit.faults import Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.world import PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
@@ -107,6 +107,36 @@ async def test_only_objects_of_the_namespace_are_deleted(world: World, story: St
         await world.wait(10)
         assert await story.is_deleted()
         await world.get(CONFIG_MAPS, "mine")
+
+
+@pytest.mark.parametrize(("end", "left"), [("/pods", ["a", "b"]), ("/configmaps/a", ["b"])], ids=["kinds", "objects"])
+async def test_a_namespace_that_is_made_again_during_a_pass_keeps_its_content(world: World, story: Story, end, left):
+    """Someone has finalized the first one by hand, as people do with namespaces that hang. What is under way
+    arrives."""
+
+    async def again() -> None:
+        namespace = await world.get(NAMESPACES, "doomed")
+        finalized = namespace | {"spec": {"finalizers": []}}
+        await world.client.update(NAMESPACES, "", "doomed", finalized, subresource="finalize")
+        assert await story.is_deleted()
+        for kind in (SERVICE_ACCOUNTS, CONFIG_MAPS, SECRETS):
+            await world.client.delete_collection(kind, "doomed")
+        await story.make()
+        await world.wait(1)
+
+    def refuse(request: Request) -> Response | None:
+        collection = request.method == "DELETE" and request.path.endswith("/configmaps")
+        return refusal(405, "MethodNotAllowed") if collection else None
+
+    transport = Meanwhile(Rewriting(world.server.transport(), answer=refuse), "DELETE", end, again)
+    async with story.running(transport):
+        await story.make()
+        await world.wait(5)
+        await story.doom()
+        await world.wait(400)
+    assert transport.happened
+    assert await story.names(CONFIG_MAPS) == left
+    assert (await world.get(NAMESPACES, "doomed"))["status"]["phase"] == "Active"
 
 
 async def test_the_rate_limit_of_other_controllers_does_not_apply(world: World):
