@@ -30,7 +30,7 @@ from kcm_cli.runtime.store import NAMESPACE
 
 _MEASURED: dict[GroupResource, Resource[Any]] = {
     plan.POD_KIND: PODS,
-    ("", "services"): SERVICES,
+    plan.SERVICES_KIND: SERVICES,
     plan.CLAIMS_KIND: PERSISTENT_VOLUME_CLAIMS,
     CLAIM_KIND: RESOURCE_CLAIMS,
 }

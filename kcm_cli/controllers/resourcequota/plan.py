@@ -25,6 +25,7 @@ GroupResource = tuple[str, str]
 COUNT = "count/"
 POD_KIND: GroupResource = ("", "pods")
 CLAIMS_KIND: GroupResource = ("", "persistentvolumeclaims")
+SERVICES_KIND: GroupResource = ("", "services")
 _PLAIN = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _IGNORED = frozenset(
     {
@@ -154,14 +155,16 @@ def _readable(doc: Any) -> Any:
 
 def frees(old: Object, new: Object, now: datetime) -> bool:
     """Whether an update may reduce a usage, or move it to another quota: pods that have ended, got a deadline or were
-    resized, or whose resize was refused, Services of another type, claims of another size or class."""
+    resized, or whose resize was refused, Services of another type or with other node ports, claims of another size or
+    class."""
     if isinstance(old, Pod) and isinstance(new, Pod):
         deadlines = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
         if pod_usage.terminating(deadlines[0]) != pod_usage.terminating(deadlines[1]):
             return True
         return _resources(old) != _resources(new) or (_alive(old, now) and not _alive(new, now))
     if isinstance(old, Service) and isinstance(new, Service):
-        return _service_type(old) != _service_type(new)
+        usage_of = EVALUATORS[SERVICES_KIND].usage
+        return usage_of(_document(old), now) != usage_of(_document(new), now)
     if isinstance(old, PersistentVolumeClaim) and isinstance(new, PersistentVolumeClaim):
         return _claim_size(old) != _claim_size(new) or attribute_classes(_document(old)) != attribute_classes(
             _document(new)
@@ -196,10 +199,6 @@ def _resources(pod: Pod) -> list[object]:
         for each in (*status.container_statuses, *status.init_container_statuses)
     ]
     return [is_refused((each.type, each.reason) for each in status.conditions), spec.resources, *asked, *given]
-
-
-def _service_type(service: Service) -> str:
-    return service.spec.type if service.spec.type in ("NodePort", "LoadBalancer") else ""
 
 
 def _claim_size(claim: PersistentVolumeClaim) -> tuple[str | None, str | None]:

@@ -221,6 +221,20 @@ async def test_usage_of_services_and_claims(world: World, story: Story):
         assert await story.used() == expected
 
 
+async def test_a_service_with_fewer_node_ports_releases_them_at_once(world: World, story: Story):
+    async with story.running():
+        await story.quota({"services.nodeports": "4"})
+        await world.wait(5)
+        spec = {"type": "NodePort", "ports": [{"name": f"p{number}", "port": 80 + number} for number in range(4)]}
+        await world.create(SERVICES, {"metadata": {"name": "s"}, "spec": spec})
+        await world.wait(5)
+        assert await story.used() == {"services.nodeports": "4"}
+        ports = (await world.get(SERVICES, "s"))["spec"]["ports"][:1]
+        await world.patch(SERVICES, "s", {"spec": {"ports": ports}})
+        await world.wait(5)
+        assert await story.used() == {"services.nodeports": "1"}
+
+
 async def test_a_kind_that_is_served_later(world: World, story: Story):
     async with story.running():
         await story.quota({"pods": "3", "count/widgets.example.com": "3"})

@@ -198,14 +198,20 @@ def changed(resource: Resource[Any], old: dict[str, Any], new: dict[str, Any]) -
     return plan.frees(one, other, NOW)
 
 
-def test_services_release_usage_only_by_their_type() -> None:
-    def service(type_: str, ports: int = 1) -> dict[str, Any]:
-        return {"spec": {"type": type_, "ports": [{"port": n + 1} for n in range(ports)]}}
+def test_services_release_usage_by_type_and_node_ports() -> None:
+    def service(type_: str, ports: int = 1, fixed: int = 0, **spec: Any) -> dict[str, Any]:
+        listed = [{"port": n + 1} | ({"nodePort": 30000 + n} if n < fixed else {}) for n in range(ports)]
+        return {"spec": {"type": type_, "ports": listed, **spec}}
 
-    assert not changed(SERVICES, service("NodePort", 3), service("NodePort", 1))
     assert not changed(SERVICES, service("ClusterIP"), service("ExternalName"))
+    assert not changed(SERVICES, service("ClusterIP", 3), service("ClusterIP", 1))
+    assert not changed(SERVICES, service("NodePort", 2), service("NodePort", 2, 2))
     assert changed(SERVICES, service("NodePort"), service("ClusterIP"))
     assert changed(SERVICES, service("LoadBalancer"), service("NodePort"))
+    assert changed(SERVICES, service("NodePort", 3), service("NodePort", 1))
+    none = {"allocateLoadBalancerNodePorts": False}
+    assert changed(SERVICES, service("LoadBalancer", 2), service("LoadBalancer", 2, **none))
+    assert changed(SERVICES, service("LoadBalancer", 2, 2, **none), service("LoadBalancer", 2, 1, **none))
 
 
 def test_claims_release_usage_by_size_and_class() -> None:
