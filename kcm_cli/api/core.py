@@ -295,6 +295,7 @@ class PodStatus(View, frozen=True, gc=False):
     ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
+    resources: ResourceRequirements | None = None
 
 
 class Pod(Object, frozen=True, gc=False, kw_only=True):

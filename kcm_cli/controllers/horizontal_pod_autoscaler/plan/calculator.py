@@ -274,6 +274,11 @@ def _has_own(pod: Pod) -> bool:
 
 
 def _of_pod(pod: Pod, resource: str) -> int:
+    """The request of a pod as a whole: what it has while it is being resized, with which it is measured."""
+    own, present = pod.spec.resources, pod.status.resources if _is_resizing(pod) else None
+    had = (present.requests or {}).get(resource) if present is not None else None
+    if had is not None and own is not None and resource in (own.requests or {}):
+        return parse(had).milli_value()
     tree = {"spec": msgspec.to_builtins(pod.spec)}
     amounts = spec_amounts(tree, "requests")
     if resource not in amounts:

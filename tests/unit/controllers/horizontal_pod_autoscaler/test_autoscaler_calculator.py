@@ -242,6 +242,28 @@ def test_while_a_pod_is_resized_its_present_requests_count(status: dict, request
     assert requests([PODS.decode(codec.encode(doc))], "cpu", "s", pod_level=True) == {"p0": min(requested // 2, 1000)}
 
 
+@pytest.mark.parametrize(
+    ("status", "cpu", "memory"),
+    [
+        pytest.param({"conditions": [{"type": "PodResizePending", "status": "True"}]}, 1000, 3000, id="pending"),
+        pytest.param({"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}, 1000, 3000, id="in progress"),
+        pytest.param({"observedGeneration": 1}, 1000, 3000, id="not seen"),
+        pytest.param({"observedGeneration": 2}, 4000, 3000, id="none"),
+    ],
+)
+def test_while_a_pod_as_a_whole_is_resized_its_present_requests_count(status: dict, cpu: int, memory: int) -> None:
+    """Of a resource that it does not request as a whole, the requests of its containers count."""
+    spec = {
+        "resources": {"requests": {"cpu": "4"}},
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "3"}}}],
+    }
+    known = {"resources": {"requests": {"cpu": "1", "memory": "2"}}}
+    doc = {"metadata": {"name": "p0", "generation": 2}, "spec": spec, "status": known | status}
+    pods = [PODS.decode(codec.encode(doc))]
+    assert requests(pods, "cpu", "", pod_level=True) == {"p0": cpu}
+    assert requests(pods, "memory", "", pod_level=True) == {"p0": memory}
+
+
 def test_while_a_pod_is_resized_what_its_status_lacks_is_that_of_its_spec() -> None:
     resizing = Condition("PodResizePending", "True")
     found = replace(pod("p0"), status=replace(pod("p0").status, conditions=(resizing,)))
