@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from typing import cast
 
@@ -206,8 +207,31 @@ def _merge_ordered(node: Node, current: Doc, patch: Doc) -> None:
             continue
         ours, others = _partition(merged, order, field.merge_key)
         maps = _element_type(live or [], given or []) is dict
-        current[key] = _in_order(ours, others, order, live or [], field.merge_key if maps else None)
+        known = (
+            _refilled(live or [], given or [], field.merge_key) if maps and "merge" in field.strategy else live or []
+        )
+        current[key] = _in_order(ours, others, order, known, field.merge_key if maps else None)
         patch.pop(key, None)
+
+
+def _refilled(live: Items, given: Items, key: str) -> Items:
+    """The live list by which the merged items are sorted: where the patch deletes items, its new ones follow the rest,
+    as long as there is room.
+
+    upstream: deleteMatchingEntries and mergeSliceWithoutSpecialElements change the array that the live list has, too
+    """
+    docs = [cast("Doc", item) for item in given]
+    deleted = {_identity(doc.get(key)) for doc in docs if doc.get(DIRECTIVE) == "delete"}
+    if not deleted:
+        return live
+    kept = [item for item in live if _identity(cast("Doc", item).get(key)) not in deleted]
+    places: dict[Hashable, object] = {_identity(cast("Doc", item).get(key)): item for item in kept}
+    of_live = len(places)
+    for doc in docs:
+        if DIRECTIVE not in doc:
+            places.setdefault(_identity(doc.get(key)), doc)
+    added = islice(places.values(), of_live, of_live + len(live) - len(kept))
+    return [*kept, *added]
 
 
 def _merged_lists(field: Field, live: Items | None, given: Items | None) -> Items | None:

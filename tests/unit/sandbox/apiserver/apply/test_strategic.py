@@ -121,6 +121,29 @@ def test_element_order_sorts_the_merged_list(order, items, result):
     assert names(merged(patch)["containers"]) == result
 
 
+@pytest.mark.parametrize(
+    ("live", "order", "given", "deleted", "result"),
+    [
+        ("ab", "a", "a", "a", "ba"),
+        ("ab", "x", "x", "a", "bx"),
+        ("ab", "x", "x", "b", "ax"),
+        ("ba", "a", "a", "a", "ba"),
+        ("abc", "a", "a", "a", "bca"),
+        ("abc", "x", "x", "b", "acx"),
+        ("abc", "x", "x", "ab", "cx"),
+        ("abc", "xy", "xy", "b", "acxy"),
+        ("abc", "ca", "a", "ac", "ba"),
+        ("ab", "x", "x", "", "xab"),
+    ],
+)
+def test_new_items_take_the_places_of_deleted_ones(live, order, given, deleted, result):
+    items = [{"name": name, "image": "new"} for name in given]
+    items += [{"name": name, "$patch": "delete"} for name in deleted]
+    patch = pod({"$setElementOrder/containers": [{"name": name} for name in order], "containers": items})
+    containers = merge(DEPLOYMENT, pod({"containers": [{"name": name} for name in live]}), patch)
+    assert "".join(names(containers["spec"]["template"]["spec"]["containers"])) == result
+
+
 def test_primitive_lists_merge_as_sets_and_lose_items():
     def finalizers(patch):
         doc = {"metadata": {"finalizers": ["x/a", "x/b"]}}
@@ -259,6 +282,15 @@ def _finalizers(numbers):
         ),
         (
             lambda n: pod({"containers": _env(range(n))}),
+            lambda n: pod(
+                {
+                    "$setElementOrder/containers": [{"name": f"e{each}"} for each in range(n)],
+                    "containers": [*_env(range(n)), *_env(range(n), **{"$patch": "delete"})],
+                }
+            ),
+        ),
+        (
+            lambda n: pod({"containers": _env(range(n))}),
             lambda n: pod({"$setElementOrder/containers": [{"name": f"e{each}"} for each in reversed(range(2 * n))]}),
         ),
         (
@@ -270,7 +302,7 @@ def _finalizers(numbers):
             lambda n: {"metadata": {"$deleteFromPrimitiveList/finalizers": _finalizers(range(0, 2 * n, 2))}},
         ),
     ],
-    ids=["reversed", "new", "deleted", "ordered", "set", "taken-from-set"],
+    ids=["reversed", "new", "deleted", "replaced", "ordered", "set", "taken-from-set"],
 )
 def test_a_list_twice_as_long_takes_twice_the_work(old, new):
     def work(count):
