@@ -7,7 +7,6 @@ account key, signing CA) are written to the data directory, or to a private temp
 import contextlib
 import os
 import random
-import socket
 import tempfile
 from collections.abc import Iterable
 from ipaddress import ip_network
@@ -41,6 +40,7 @@ from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.system_pods import system_objects
 from kcm_cli.sandbox.views import SERVICES
+from kcm_cli.serving.listening import listening
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.nodes.rules import Rule
@@ -129,7 +129,8 @@ class SandboxServer:
         data = Path(options.data_dir) if options.data_dir else None
         journal = taken.enter_context(contextlib.closing(SqliteJournal(data))) if data else None
         self.store = taken.enter_context(contextlib.closing(Store(journal)))
-        self._listener = taken.enter_context(_bound(options.bind_address, options.port))
+        # clients can connect once they find the kubeconfig, and no other process takes the port
+        self._listener = taken.enter_context(listening(options.bind_address, options.port))
         self.port = self._listener.getsockname()[1]
         service = [str(ip_network(one)[1]) for one in options.settings.service_ranges]
         bound = () if options.bind_address in _ANY else (options.bind_address,)
@@ -263,16 +264,3 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="kcm-sandbox-", ignore_cleanup_errors=True)
     except OSError as error:
         raise NoFolderError(error) from None
-
-
-def _bound(address: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((address, port))
-        listener.listen()  # clients can connect once they find the kubeconfig, and no other process takes the port
-    except OSError:
-        listener.close()
-        raise
-    return listener

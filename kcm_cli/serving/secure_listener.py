@@ -12,13 +12,13 @@ from typing import cast
 from OpenSSL import SSL
 
 from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
+from kcm_cli.serving.listening import BACKLOG
 from kcm_cli.serving.tls_transport import TlsProtocol
 from kcm_cli.serving.turns import Turns
 
 log = logging.getLogger(__name__)
 
 ACCEPTS = 16
-BACKLOG = 1024
 REST_S = 1.0
 """Nothing is accepted for so long when the process has no descriptors left."""
 _BUFFER_BYTES = 16 * 1024

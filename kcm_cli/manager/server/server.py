@@ -37,6 +37,7 @@ from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.loads import Loads
+from kcm_cli.serving.listening import host_and_port
 
 if TYPE_CHECKING:
     from kcm_cli.manager.server.http import HttpServer
@@ -137,7 +138,7 @@ class Server:
             if cluster is not None:
                 background.append(group.create_task(cluster.follow(), name="cluster authentication"))
             for address, port in self.addresses:
-                log.info("Serving", extra={"fields": {"address": f"{address}:{port}"}})
+                log.info("Serving", extra={"fields": {"address": host_and_port(address, port)}})
             try:
                 if self._secure is not None and self._tls is not None:
                     await self._until_wanted(self._secure)
