@@ -40,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     with loading():
         from kcm_cli.cli.kube_apiserver_options import read
         from kcm_cli.cli.sandbox_assets import read_flags
+        from kcm_cli.component import descriptors
         from kcm_cli.component.loops import new_event_loop
         from kcm_cli.sandbox.assets.folder import FLAGS
         from kcm_cli.sandbox.networks import misfit
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         wrong.append(f"--service-cluster-ip-range: {problem}")
     if wrong:
         return _fail(wrong)
+    descriptors.allow_many()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_run(command, cluster))
 

@@ -1,4 +1,5 @@
-"""The event loop of a process: uvloop's where there is one, else asyncio's."""
+"""The event loop of a process: uvloop's where there is one, else asyncio's; and what a process of many connections
+needs."""
 
 import asyncio
 import gc
@@ -6,6 +7,7 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import TypeVar
 
+from kcm_cli.component import descriptors
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.garbage import tidy
 
@@ -22,11 +24,12 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_process(main: Coroutine[object, object, T]) -> T:
-    """Run the main coroutine of a process, with short garbage collections.
+    """Run the main coroutine of a process, with many descriptors and short garbage collections.
 
     Its modules live as long as it does: the garbage collector, which stops all threads, does not look at them again
     (30 ms each time).
     """
+    descriptors.allow_many()
     gc.freeze()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_while_tidying(main))
