@@ -17,6 +17,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run kcm; returns the exit code. Errors are printed to standard error, one line each, with exit code 1."""
     if arguments is None:
+        _end_when_asked()
         _end_on_interrupt()
         _open_closed_streams()
         _accept_all_characters()
@@ -80,6 +81,13 @@ def _forget_output() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
+
+
+def _end_when_asked() -> None:
+    """Let SIGTERM end the first process of a container while modules are loaded, and commands that do not handle it.
+    The kernel drops what such a process does not handle: the container would be killed half a minute later."""
+    if os.getpid() == 1 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, frame: os._exit(128 + number))
 
 
 def _end_on_interrupt() -> None:

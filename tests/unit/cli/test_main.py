@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -86,6 +87,20 @@ def test_ctrl_c_at_any_time_leaves_no_traceback() -> None:
     code += "print(signal.getsignal(signal.SIGINT) == signal.SIG_DFL)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[1] == "True"
+
+
+@pytest.mark.parametrize(("pid", "code"), [(1, 143), (2, -signal.SIGTERM)])
+def test_sigterm_ends_the_first_process_of_a_container_while_modules_are_loaded(pid: int, code: int) -> None:
+    """The kernel drops what such a process does not handle (daily-co/pipecat-cloud-images#104)."""
+    program = f"""
+import os, signal, sys
+os.getpid, own = lambda: {pid}, os.getpid()
+from kcm_cli.cli import main
+main._run = lambda args: os.kill(own, signal.SIGTERM)
+sys.exit(main.main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 @pytest.mark.parametrize("flag", ["--version", "--help"])
