@@ -7,13 +7,14 @@ upstream: staging/src/k8s.io/component-base/metrics/registry.go, opts.go
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import msgspec
 
 from kcm_cli.component.metrics.exposition import expose
-from kcm_cli.component.metrics.families import Families
+from kcm_cli.component.metrics.families import Families, family
 from kcm_cli.component.metrics.instruments import (
+    UNEXPECTED,
     Counter,
     Description,
     Family,
@@ -22,6 +23,9 @@ from kcm_cli.component.metrics.instruments import (
     Instrument,
     Stability,
 )
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
 
 C = TypeVar("C", bound=Instrument)
 AnyFamily = Family[Counter] | Family[Gauge] | Family[Histogram]
@@ -49,6 +53,7 @@ class Registry:
         self._options = options or MetricsOptions()
         self._collectors: dict[Collector, None] = {}
         self._families: dict[str, AnyFamily] = {}
+        self._odd = set[tuple[str, str, str]]()
         self._registered: Family[Counter] | None = None
         self._registered = self.counter(
             "registered_metrics_total",
@@ -104,20 +109,20 @@ class Registry:
             if known.description != description:
                 raise ValueError(f"metric {description.name} is registered twice, differently")
             return cast(Family[C], known)
-        family = Family(description, make)
-        self._families[description.name] = cast("Family[Counter]", family)
+        made = Family(description, make)
+        self._families[description.name] = cast("Family[Counter]", made)
         allowed = self._options.allowed_labels.get(description.name)
         if allowed:
-            family.allow(allowed, self._unexpected.inc)
+            made.allow(allowed, self._unexpected.inc)
         if description.name in self._options.disabled:
             self._disabled.inc()
         elif description.is_hidden and not self._options.show_hidden:
             self._hidden.inc()
         else:
-            self.add(family)
+            self.add(made)
             if self._registered is not None:
                 self._registered.labels(description.deprecated_version, description.stability.value).inc()
-        return family
+        return made
 
     def families(self) -> tuple[AnyFamily, ...]:
         """All families that are declared, shown or not."""
@@ -135,4 +140,26 @@ class Registry:
         """The text of /metrics. May be called from any thread."""
         silent = self._options.disabled | self._silent
         found = (metric for collector in tuple(self._collectors) for metric in collector.collect())
-        return expose(metric for metric in found if metric.name not in silent)
+        return expose(self._constrained(metric) for metric in found if metric.name not in silent)
+
+    def _constrained(self, metric: "Metric") -> "Metric":
+        """A collector's family with allowed values of labels alone; series that then have the same labels are added up.
+        (A declared family does that as its series are made.)"""
+        allowed = self._options.allowed_labels.get(metric.name)
+        if not allowed or metric.name in self._families:
+            return metric
+        sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        for sample in metric.samples:
+            labels = tuple((label, self._value_of(metric.name, label, value)) for label, value in sample.labels.items())
+            sums[sample.name, labels] = sums.get((sample.name, labels), 0.0) + sample.value
+        lines = [(name, dict(labels), value) for (name, labels), value in sums.items()]
+        return family(metric.name, metric.documentation, metric.type, lines)
+
+    def _value_of(self, metric: str, label: str, value: str) -> str:
+        allowed = self._options.allowed_labels[metric].get(label)
+        if allowed is None or value in allowed:
+            return value
+        if (metric, label, value) not in self._odd:
+            self._odd.add((metric, label, value))
+            self._unexpected.inc()
+        return UNEXPECTED

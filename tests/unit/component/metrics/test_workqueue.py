@@ -1,4 +1,4 @@
-from kcm_cli.component.metrics import Registry, WorkqueueCollector
+from kcm_cli.component.metrics import MetricsOptions, Registry, WorkqueueCollector
 
 
 def test_a_key_in_the_queue() -> None:
@@ -31,3 +31,30 @@ def test_a_key_added_while_processing_waits_from_then_on() -> None:
     queue.finished("a", 3.0)
     queue.taken("a", 0, 3.0)
     assert (queue.worked.sum, queue.waited.sum) == (3.0, 2.0)
+
+
+def test_names_outside_the_allowed_ones_are_unexpected() -> None:
+    """kubernetes/kubernetes#126526"""
+    names = {"name": frozenset({"deployment"})}
+    shown = ("workqueue_adds_total", "workqueue_depth", "workqueue_queue_duration_seconds")
+    registry = Registry(MetricsOptions(allowed_labels=dict.fromkeys(shown, names)))
+    collector = WorkqueueCollector(registry)
+    for name in ("cronjob", "deployment", "job"):
+        queue = collector.queue(name, lambda: 2.0)
+        queue.added("a", 1, 0.0)
+        queue.added("b", 2, 0.0)
+        queue.taken("a", 1, 2.0)
+    registry.expose()
+    text = registry.expose().decode()
+    for line in (
+        'workqueue_adds_total{name="deployment"} 2',
+        'workqueue_adds_total{name="unexpected"} 4',
+        'workqueue_depth{name="unexpected"} 2',
+        'workqueue_queue_duration_seconds_bucket{name="deployment",le="1"} 0',
+        'workqueue_queue_duration_seconds_bucket{name="unexpected",le="10"} 2',
+        'workqueue_queue_duration_seconds_sum{name="unexpected"} 4',
+        'workqueue_retries_total{name="job"} 0',
+        "cardinality_enforcement_unexpected_categorizations_total 6",
+    ):
+        assert f"\n{line}\n" in text
+    assert 'workqueue_depth{name="job"}' not in text
