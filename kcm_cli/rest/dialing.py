@@ -24,7 +24,7 @@ from kcm_cli.rest.encoding import connect
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.proxies import shown
 from kcm_cli.rest.socks import ProxyRefused, ProxyUnreachable, tunnel
-from kcm_cli.rest.tls import Resuming, trusting
+from kcm_cli.rest.tls import Resuming, certified_name, trusting
 
 _STAGGER_S = 0.3
 _SOCKS = ("socks5", "socks5h")
@@ -76,7 +76,7 @@ class Dialer:
         if answer.status != 200:
             raise ProxyRefused(f"it answered {answer.status}")
         loop = asyncio.get_running_loop()
-        name = _certified(self._name)
+        name = certified_name(self._name)
         inner = await loop.start_tls(connection.transport, connection, context, server_hostname=name)
         assert inner is not None
         connection.connection_made(inner)
@@ -110,9 +110,8 @@ class Dialer:
     async def _over(self, made: socket.socket, context: ssl.SSLContext | None, name: str) -> Connection:
         loop = asyncio.get_running_loop()
         try:
-            _, connection = await loop.create_connection(
-                Connection, sock=made, ssl=context, server_hostname=_certified(name) if context is not None else None
-            )
+            known_as = certified_name(name) if context is not None else None
+            _, connection = await loop.create_connection(Connection, sock=made, ssl=context, server_hostname=known_as)
         except BaseException as error:
             if isinstance(error, ssl.SSLError) and isinstance(context, Resuming):
                 context.resumes = False
@@ -181,11 +180,6 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _certified(name: str) -> str:
-    """A host's name, or address, as a certificate has it: without the dot of the root, and without a zone."""
-    return name.removesuffix(".").partition("%")[0]
 
 
 def _host_port(url: SplitResult) -> tuple[str, int]:

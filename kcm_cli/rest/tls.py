@@ -14,6 +14,7 @@ upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rot
 import functools
 import logging
 import os
+import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import der, pem
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.errors import TLSFilesError
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 
@@ -192,6 +194,21 @@ def client_context(files: TLSFiles) -> ssl.SSLContext:
     if files.shows:
         _show(context, files)
     return context
+
+
+def certified_name(name: str) -> str:
+    """A host's name, or address, as a certificate has it: without the dot of the root, and without a zone.
+
+    Raises socket.gaierror for what no certificate can have: ssl would raise one of several other errors.
+    """
+    bare = name.removesuffix(".").partition("%")[0]
+    try:
+        fit = bare.encode("idna") and "\0" not in bare
+    except UnicodeError:  # a label is empty, or too long
+        fit = False
+    if not fit:
+        raise socket.gaierror(socket.EAI_NONAME, f"{quote(name)} is no name of a host")
+    return bare
 
 
 def trusting(bundle: bytes) -> ssl.SSLContext:

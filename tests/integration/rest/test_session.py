@@ -738,6 +738,16 @@ async def test_an_invalid_host_name_is_an_error(authority, host):
     await made.close()
 
 
+@pytest.mark.parametrize("name", ["a..b", ".a", ".", f"{'a' * 70}.example", "a\0b"])
+async def test_a_name_that_no_certificate_has_is_an_error(serving, authority, name):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), server_name=name) as made,
+    ):
+        with pytest.raises(Unreachable, match="is no name of a host"):
+            await made.send(GET)
+
+
 async def test_a_watch_without_a_response_times_out(serving, authority, monkeypatch):
     monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
     async with connected(serving, authority) as (server, made):
@@ -787,6 +797,20 @@ async def test_a_proxy_is_a_tunnel(serving, authority):
     ):
         assert (await made.send(GET)).status == 200
         assert seen == [f"127.0.0.1:{server.port}", "proxy-authorization: Basic amFuZTpwQHNz"]
+    await ended(seen)
+    proxy.close()
+
+
+async def test_a_name_that_no_certificate_has_is_an_error_behind_a_proxy(serving, authority):
+    seen = []
+    proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), proxy=url, server_name="a..b") as made,
+    ):
+        with pytest.raises(Unreachable, match="is no name of a host"):
+            await made.send(GET)
     await ended(seen)
     proxy.close()
 

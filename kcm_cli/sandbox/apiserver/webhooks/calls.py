@@ -17,7 +17,7 @@ from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.connection import Connection, Lost
-from kcm_cli.rest.tls import bundle_fault, trusting
+from kcm_cli.rest.tls import bundle_fault, certified_name, trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -126,7 +126,7 @@ class WebhookCalls:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (socket.gaierror, UnicodeError):  # UnicodeError: a label is empty or too long
             raise TargetError(f"dial tcp: lookup {host}: no such host") from None
-        context = _context(target.ca)
+        context, name = _context(target.ca), certified_name(target.name)
         failure: OSError | None = None
         for family, _, _, _, address in found:
             shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
@@ -135,7 +135,7 @@ class WebhookCalls:
                 continue
             try:
                 _, connection = await loop.create_connection(
-                    Connection, str(address[0]), port, family=family, ssl=context, server_hostname=target.name
+                    Connection, str(address[0]), port, family=family, ssl=context, server_hostname=name
                 )
                 return connection
             except ssl.SSLError:
