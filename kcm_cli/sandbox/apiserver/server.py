@@ -269,7 +269,7 @@ class ApiServer:
         if not info.is_resource:
             if "//" in request.path:
                 raise NoSuchGroup
-            return self._plain(request, info)
+            return await self._plain(request, info)
         served = route(self.catalog, info, request.method, work.rest, request.path, warnings)
         work.routed = True
         if served.warning and not served.info.custom:  # that of a custom resource is there
@@ -289,14 +289,14 @@ class ApiServer:
         found = self.catalog.by_gvr(served.storage)
         return served if found is None else found
 
-    def _plain(self, request: Request, info: RequestInfo) -> Response:
+    async def _plain(self, request: Request, info: RequestInfo) -> Response:
         if served_faults.serves(info.path):
             return served_faults.answer(self.faults, request)
         if found := self._metrics.answer(request):
             return found
         self._metrics.observe_checks(request)
         if info.path.startswith("/openapi/"):
-            if found := answer_openapi(self._openapi, request):
+            if found := await answer_openapi(self._openapi, request):
                 return found
             if info.path.startswith("/openapi/v3/"):
                 return Response(404, {}, b"")

@@ -1,21 +1,24 @@
 """The OpenAPI documents of a server, made at their first request and cached until the served resources change.
 
 The first request decodes the definitions (1 MB of JSON), which takes 20 ms. The document of a group takes 10 ms, the
-one of v2 100 ms.
+one of v2 100 ms, or 500 with 300 custom kinds: it is made in turns of the loop.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import cast
 
 import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.runtime.turns import made_in_turns
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
+from kcm_cli.sandbox.apiserver.openapi.v2 import Encoded
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
@@ -56,29 +59,34 @@ class OpenApi:
         self._builtin = builtin
         self._custom = custom
         self._made: dict[str, Document] = {}
+        self._changes = 0
+        """How often the served resources have changed."""
+        self._one_at_a_time = asyncio.Lock()
         self._digests: dict[Target, tuple[Served, str]] = {}
         """The digests of the schemas of custom kinds, with what was served then: it is replaced with its schema."""
         self._definitions: dict[str, Doc] = {}
         self._facts: dict[str, dict[str, Doc]] = {}
         catalog.changed.append(self._forget)
 
-    def v2(self) -> Document:
+    async def v2(self) -> Document:
         """The document of v2 as JSON."""
-        return self._kept("\0v2", self._make_v2)
+        return await self._in_turns("\0v2", self._make_v2)
 
-    def v2_protobuf(self) -> Document:
+    async def v2_protobuf(self) -> Document:
         """The document of v2 as protobuf."""
-        return self._kept("\0v2 protobuf", lambda: protobuf.encode(codec.decode_doc(self.v2().body)))
+        return await self._in_turns("\0v2 protobuf", self._make_v2_protobuf)
 
-    def index(self) -> Document:
+    async def index(self) -> Document:
         """The URLs of all documents of v3."""
-        return self._kept("\0index", self._make_index)
+        return await self._in_turns("\0index", self._make_index)
 
     def v3(self, place: str) -> Document | None:
         """The document of ``apis/apps/v1``, ``api/v1``, ``apis/apps`` or ``version``; None for unknown places."""
         if place not in self._places():
             return None
-        return self._kept(place, lambda: self._make_v3(place))
+        if (known := self._made.get(place)) is None:
+            known = self._made[place] = _document(self._make_v3(place))
+        return known
 
     def hash(self, place: str) -> str:
         """The hash in the URL of a document. Clients cache the document until it changes."""
@@ -98,17 +106,24 @@ class OpenApi:
         return known[1]
 
     def _forget(self) -> None:
+        self._changes += 1
         self._made.clear()
         kept = (one for one in self._digests.items() if self._catalog.by_gvr(one[1][0].info.gvr) is one[1][0])
         self._digests = dict(kept)
 
-    def _kept(self, place: str, make: Callable[[], bytes]) -> Document:
-        document = self._made.get(place)
-        if document is None:
-            body = make()
-            tag_ = hashlib.sha256(body).hexdigest().upper()
-            document = self._made[place] = Document(body, f'"{tag_}"')
-        return document
+    async def _in_turns(self, place: str, make: Callable[[], Awaitable[bytes]]) -> Document:
+        """A document that takes several turns. Clients who ask for it meanwhile wait for the same one.
+
+        If what is served changes meanwhile, it may have some resources of before and some of after: it is not kept.
+        """
+        async with self._one_at_a_time:
+            if (known := self._made.get(place)) is not None:
+                return known
+            changes = self._changes
+            made = _document(await make())
+            if changes == self._changes:
+                self._made[place] = made
+            return made
 
     # --- places ---------------------------------------------------------------------------------------
 
@@ -126,7 +141,8 @@ class OpenApi:
             return self._catalog.resources("", parts[1])
         return self._catalog.resources(parts[1], parts[2]) if len(parts) == 3 and parts[0] == "apis" else []
 
-    def _make_index(self) -> bytes:
+    async def _make_index(self) -> bytes:
+        await made_in_turns(self._digest, [served for served in self._catalog if served.info.custom])
         paths = {
             place: {"serverRelativeURL": f"/openapi/v3/{place}?hash={self.hash(place)}"} for place in self._places()
         }
@@ -148,18 +164,25 @@ class OpenApi:
 
         return codec.encode(v3.document(VERSION, self._operations(place), lookup)) + b"\n"
 
-    def _make_v2(self) -> bytes:
-        every = [operation for place in self._places() for operation in self._operations(place)]
+    async def _make_v2(self) -> bytes:
+        return codec.encode(await self._v2(lambda message, doc: msgspec.Raw(codec.encode(doc)))) + b"\n"
+
+    async def _make_v2_protobuf(self) -> bytes:
+        return protobuf.encode(await self._v2(protobuf.message))
+
+    async def _v2(self, encoded: Encoded) -> Doc:
         self._load()
-        definitions: Doc = {}
+        operations = (operation for place in self._places() for operation in self._operations(place))
+        return await v2.document(VERSION, operations, self._old_definitions(), encoded)
+
+    def _old_definitions(self) -> Iterator[tuple[str, Doc]]:
         for name, definition in self._definitions.items():
-            definitions[name] = v3.detailed(definition, self._facts.get(name, {}), but="default")
+            yield name, v3.detailed(definition, self._facts.get(name, {}), but="default")
         for served in self._catalog:
-            if served.info.custom:
+            if served.info.custom and (schema := self._custom_schema(served, old=True)) is not None:
                 name = custom_name(served)
-                definitions[name] = self._custom_schema(served, old=True)
-                definitions[f"{name}List"] = self._definition(f"{name}List")
-        return codec.encode(v2.document(VERSION, every, definitions)) + b"\n"
+                yield name, schema
+                yield f"{name}List", _custom_list(served)
 
     def _operations(self, place: str) -> Iterator[Operation]:
         if place in _PLAIN:
@@ -232,6 +255,10 @@ class OpenApi:
             own = {name: known[name] for name in ("apiVersion", "kind", "metadata")}
             schema = {**(schema or {}), "properties": {**properties, **own}}
         return schema if schema is None else {**schema, **_selectable(served)}
+
+
+def _document(body: bytes) -> Document:
+    return Document(body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
 
 
 def _facts() -> dict[str, dict[str, Doc]]:

@@ -163,16 +163,17 @@ def extensions(operation: Operation) -> Doc:
 
 def laid_out(
     operations: Iterable[Operation], parameter: Callable[[Parameter], Doc], form: Callable[[Operation], Doc]
-) -> dict[str, Doc]:
-    """The path items. Parameters that all methods of a path share are in the item. parameter, form: make a parameter
-    and an operation.
+) -> Iterator[tuple[str, Doc]]:
+    """The path items, sorted by path. Parameters that all methods of a path share are in the item.
+
+    parameter, form: make a parameter and an operation.
 
     upstream: kube-openapi pkg/builder
     """
     paths: dict[str, list[Operation]] = {}
     for operation in operations:
         paths.setdefault(operation.path, []).append(operation)
-    return {path: _path_item(path, paths[path], parameter, form) for path in sorted(paths)}
+    return ((path, _path_item(path, paths[path], parameter, form)) for path in sorted(paths))
 
 
 def _path_item(

@@ -49,11 +49,14 @@ _MESSAGES: Mapping[str, Table] = {
 
 
 def encode(document: Doc) -> bytes:
-    """Encode a document."""
-    return _message("Document", document)
+    """Encode a document. Its paths and definitions may be encoded before, by ``message``."""
+    return message("Document", document)
 
 
-def _message(name: str, value: object) -> bytes:
+def message(name: str, value: object) -> bytes:
+    """Encode a part of a document. name: of its message."""
+    if isinstance(value, bytes):
+        return value
     special = _SPECIAL.get(name)
     if special is not None:
         return special(value)
@@ -89,7 +92,7 @@ def _field(number: int, type_: str, value: object) -> bytes:
 def _payload(type_: str, value: object) -> bytes:
     if type_ == "s":
         return str(value).encode()
-    return _any(value) if type_ == "any" else _message(type_, value)
+    return _any(value) if type_ == "any" else message(type_, value)
 
 
 def _any(value: object) -> bytes:
@@ -103,7 +106,7 @@ def _named(name: str, value: bytes) -> bytes:
 def _pairs(number: int, type_: str) -> Callable[[object], bytes]:
     def encode_pairs(value: object) -> bytes:
         assert isinstance(value, dict)
-        return b"".join(packed(number, _named(key, _message(type_, item))) for key, item in value.items())
+        return b"".join(packed(number, _named(key, message(type_, item))) for key, item in value.items())
 
     return encode_pairs
 
@@ -113,7 +116,7 @@ def _type(value: object) -> bytes:
 
 
 def _additional(value: object) -> bytes:
-    return packed(1, _message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
+    return packed(1, message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
 
 
 def _item(value: object) -> bytes:
@@ -126,11 +129,11 @@ def _parameter(value: object) -> bytes:
     assert isinstance(value, dict)
     place = value.get("in")
     if place == "body":
-        return packed(1, _message("Body", value))
+        return packed(1, message("Body", value))
     key = (place, value.get("name"), value.get("description"), value.get("required"))
     found = _parameters.get(key)
     if found is None:
-        one = packed(3, _message("Query", value)) if place == "query" else packed(4, _message("Path", value))
+        one = packed(3, message("Query", value)) if place == "query" else packed(4, message("Path", value))
         found = _parameters[key] = packed(2, one)
     return found
 
@@ -150,8 +153,8 @@ _SPECIAL: Mapping[str, Callable[[object], bytes]] = {
     "Paths": _pairs(2, "PathItem"),
     "Definitions": _pairs(1, "Schema"),
     "Responses": _pairs(1, "ResponseValue"),
-    "ResponseValue": lambda value: packed(1, _message("Response", value)),
-    "Items": lambda value: packed(1, _message("Schema", value)),
+    "ResponseValue": lambda value: packed(1, message("Response", value)),
+    "Items": lambda value: packed(1, message("Schema", value)),
     "Type": _type,
     "Additional": _additional,
     "Parameter": _item,
@@ -159,5 +162,5 @@ _SPECIAL: Mapping[str, Callable[[object], bytes]] = {
     "OneParameter": _parameter,
     "Requirement": _requirement,
     "Securities": _pairs(1, "Security"),
-    "Security": lambda value: packed(2, _message("ApiKey", value)),
+    "Security": lambda value: packed(2, message("ApiKey", value)),
 }

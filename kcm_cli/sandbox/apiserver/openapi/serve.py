@@ -4,7 +4,6 @@ upstream: kube-openapi pkg/handler, pkg/handler3
 """
 
 import re
-from collections.abc import Callable
 
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
@@ -16,19 +15,20 @@ _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
 _RANGE = re.compile(r"(?a)(?=\d|-\s*\d)(\d{0,18})\s*-\s*(\d{0,18})")
 _TEXT = {**_PLAIN, "x-content-type-options": "nosniff"}
-_JSON = frozenset(["application/json", "application/*", "*/*"])
+_JSON = "application/json"
+_ACCEPTED = frozenset([_JSON, "application/*", "*/*"])
 
 
-def answer(openapi: OpenApi, request: Request) -> Response | None:
+async def answer(openapi: OpenApi, request: Request) -> Response | None:
     """The response to a request below /openapi; None if the path does not exist."""
     path = request.path
     if path == "/openapi/v2":
         accept = request.headers.get("accept", "")
         if PROTOBUF_V2 in accept or _ANSWERED_V2 in accept:
-            return _document(request, openapi.v2_protobuf(), _ANSWERED_V2)
-        return _negotiated(request, openapi.v2)
+            return _document(request, await openapi.v2_protobuf(), _ANSWERED_V2)
+        return _document(request, await openapi.v2(), _JSON) if _wants_json(request) else _refused()
     if path == "/openapi/v3":
-        return _ranged(request, Response(200, {**_PLAIN, **_RANGES}, openapi.index().body))
+        return _ranged(request, Response(200, {**_PLAIN, **_RANGES}, (await openapi.index()).body))
     if not path.startswith("/openapi/v3/"):
         return None
     place = path.removeprefix("/openapi/v3/")
@@ -36,24 +36,22 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
     if document is None:
         return None
     asked = dict(request.query).get("hash", "")
-    if asked:
-        current = openapi.hash(place)
-        if asked != current:
-            return Response(301, {"location": f"{path}?hash={current}"}, b"")
-        return _negotiated(request, lambda: document, cached=True)
-    return _negotiated(request, lambda: document)
+    if asked and asked != (current := openapi.hash(place)):
+        return Response(301, {"location": f"{path}?hash={current}"}, b"")
+    if not _wants_json(request):
+        return _refused()
+    return _document(request, document, _JSON, cached=bool(asked))
 
 
-def _negotiated(request: Request, make: Callable[[], Document], *, cached: bool = False) -> Response:
-    if not _wants_json(request.headers.get("accept", "")):
-        return Response(406, _PLAIN, b"")
-    return _document(request, make(), "application/json", cached=cached)
+def _refused() -> Response:
+    return Response(406, _PLAIN, b"")
 
 
-def _wants_json(accept: str) -> bool:
+def _wants_json(request: Request) -> bool:
     """Whether the client accepts JSON. v3 is not served as protobuf, for which clients fall back to JSON."""
+    accept = request.headers.get("accept", "")
     ranges = [part.partition(";")[0].strip() for part in accept.split(",")]
-    return not accept.strip() or any(part in _JSON for part in ranges)
+    return not accept.strip() or any(part in _ACCEPTED for part in ranges)
 
 
 def _document(request: Request, document: Document, media: str, *, cached: bool = False) -> Response:

@@ -1,8 +1,9 @@
 """OpenAPI 2.0: one document."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.runtime.turns import made_in_turns
 from kcm_cli.sandbox.apiserver.openapi.operations import (
     Operation,
     Parameter,
@@ -17,15 +18,25 @@ from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 _PREFIX = "#/definitions/"
 
 
-def document(version: str, operations: Iterable[Operation], definitions: Doc) -> Doc:
-    """The document of all operations."""
+Encoded = Callable[[str, Doc], object]
+"""Encodes a part of the document, which is a ``PathItem`` or a ``Schema``."""
+
+
+async def document(
+    version: str, operations: Iterable[Operation], definitions: Iterable[tuple[str, Doc]], encoded: Encoded
+) -> Doc:
+    """The document of all operations. Its paths and definitions, which are nearly all of it, are made and encoded in
+    turns."""
     shared: dict[str, Doc] = {}
-    paths = laid_out(operations, lambda each: _parameter(each, shared), lambda each: _operation(each, shared))
+    every = await made_in_turns(lambda operation: operation, operations)
+    items = laid_out(every, lambda each: _parameter(each, shared), lambda each: _operation(each, shared))
+    paths = await made_in_turns(lambda item: (item[0], encoded("PathItem", item[1])), items)
+    schemas = await made_in_turns(lambda named: (named[0], encoded("Schema", named[1])), definitions)
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
-        "definitions": definitions,
-        "paths": paths,
+        "definitions": dict(schemas),
+        "paths": dict(paths),
         "parameters": {name: shared[name] for name in sorted(shared)},
         "securityDefinitions": SECURITY,
         "security": [{"BearerToken": []}],

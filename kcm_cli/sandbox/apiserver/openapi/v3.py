@@ -48,7 +48,7 @@ def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> D
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": version},
-        "paths": laid_out(every, _parameter, _operation),
+        "paths": dict(laid_out(every, _parameter, _operation)),
         "components": {"schemas": _schemas(names, lookup), "securitySchemes": SECURITY},
     }
 

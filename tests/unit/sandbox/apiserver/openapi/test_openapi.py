@@ -1,5 +1,6 @@
 """The OpenAPI documents are complete, and negotiated and cached as clients expect."""
 
+import asyncio
 import json
 import re
 
@@ -17,65 +18,69 @@ PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 RECORDED = API_CASES / "expected/discovery-openapi.json"
 
 
-@pytest.fixture(scope="module")
-def openapi():
+def made():
     return OpenApi(Catalog(KINDS), Schemas(KINDS.schemas).builtin)
 
 
-def get(openapi, path, accept="application/json", **headers):
+@pytest.fixture(scope="module")
+def openapi():
+    return made()
+
+
+async def get(openapi, path, accept="application/json", **headers):
     path, _, query = path.partition("?")
     pairs = tuple(tuple(pair.split("=")) for pair in query.split("&") if pair)
-    return answer(openapi, Request("GET", path, pairs, {"accept": accept, **headers}))
+    return await answer(openapi, Request("GET", path, pairs, {"accept": accept, **headers}))
 
 
-def index(openapi):
-    return json.loads(get(openapi, "/openapi/v3").body)["paths"]
+async def index(openapi):
+    return json.loads((await get(openapi, "/openapi/v3")).body)["paths"]
 
 
-def test_the_index_and_the_paths_are_those_of_a_real_server(openapi):
+async def test_the_index_and_the_paths_are_those_of_a_real_server(openapi):
     recorded = [request.get("body") for request in json.loads(RECORDED.read_text())["requests"]]
     not_upstreams = {f"apis/{kind.group}" for kind in KINDS if kind.facts is not None}
-    served = [place for place in index(openapi) if not any(place.startswith(group) for group in not_upstreams)]
+    served = [place for place in (await index(openapi)) if not any(place.startswith(group) for group in not_upstreams)]
     assert sorted(served) == recorded[0]["paths[keys]"]
-    apps = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)
+    apps = json.loads((await get(openapi, "/openapi/v3/apis/apps/v1")).body)
     assert sorted(apps) == recorded[2]["[keys]"] and sorted(apps["paths"]) == recorded[2]["paths[keys]"]
-    assert sorted(json.loads(get(openapi, "/openapi/v2").body)) == recorded[1]["[keys]"]
+    assert sorted(json.loads((await get(openapi, "/openapi/v2")).body)) == recorded[1]["[keys]"]
 
 
-def test_every_reference_resolves(openapi):
-    for place in index(openapi):
-        body = get(openapi, f"/openapi/v3/{place}").body.decode()
+async def test_every_reference_resolves(openapi):
+    for place in await index(openapi):
+        body = (await get(openapi, f"/openapi/v3/{place}")).body.decode()
         schemas = json.loads(body)["components"]["schemas"]
         assert set(re.findall(r'"#/components/schemas/([^"]+)"', body)) <= set(schemas), place
-    body = get(openapi, "/openapi/v2").body.decode()
+    body = (await get(openapi, "/openapi/v2")).body.decode()
     assert set(re.findall(r'"#/definitions/([^"]+)"', body)) <= set(json.loads(body)["definitions"])
     assert set(re.findall(r'"#/parameters/([^"]+)"', body)) == set(json.loads(body)["parameters"])
 
 
-def test_operations_have_names_of_their_own(openapi):
-    paths = json.loads(get(openapi, "/openapi/v2").body)["paths"]
+async def test_operations_have_names_of_their_own(openapi):
+    paths = json.loads((await get(openapi, "/openapi/v2")).body)["paths"]
     ids = [op["operationId"] for item in paths.values() for method, op in item.items() if method != "parameters"]
     assert len(ids) == len(set(ids)) > 700
 
 
-def test_kubectl_finds_that_patches_take_field_validation(openapi):
-    paths = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["paths"]
+async def test_kubectl_finds_that_patches_take_field_validation(openapi):
+    paths = json.loads((await get(openapi, "/openapi/v3/apis/apps/v1")).body)["paths"]
     patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
     assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
 
 
-def test_a_field_of_another_type_keeps_its_own_text(openapi):
-    schemas = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["components"]["schemas"]
+async def test_a_field_of_another_type_keeps_its_own_text(openapi):
+    schemas = json.loads((await get(openapi, "/openapi/v3/apis/apps/v1")).body)["components"]["schemas"]
     template = schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"]
     assert template["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec"}]
     assert template["description"].startswith("Template")
 
 
-def test_protobuf_of_v3_is_refused_and_json_is_found_among_alternatives(openapi):
-    assert get(openapi, "/openapi/v3/apis/apps/v1", PROTOBUF_V3).status == 406
-    assert get(openapi, "/openapi/v3/apis/apps/v1", f"{PROTOBUF_V3},application/json").status == 200
-    assert get(openapi, "/openapi/v2", "*/*").status == 200
+async def test_protobuf_of_v3_is_refused_and_json_is_found_among_alternatives(openapi):
+    assert (await get(openapi, "/openapi/v3/apis/apps/v1", PROTOBUF_V3)).status == 406
+    assert (await get(openapi, "/openapi/v3/apis/apps/v1", f"{PROTOBUF_V3},application/json")).status == 200
+    assert (await get(openapi, "/openapi/v2", "*/*")).status == 200
 
 
 def fields(data):
@@ -105,14 +110,14 @@ def fields(data):
     return found
 
 
-def test_v2_is_served_as_protobuf_since_clients_ask_for_nothing_else(openapi):
-    answered = get(openapi, "/openapi/v2", PROTOBUF_V2)
+async def test_v2_is_served_as_protobuf_since_clients_ask_for_nothing_else(openapi):
+    answered = await get(openapi, "/openapi/v2", PROTOBUF_V2)
     assert answered.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     document = fields(answered.body)
     assert document[1] == [b"2.0"]
     pairs = [fields(pair) for pair in fields(document[9][0])[1]]
     definitions = {pair[1][0].decode(): fields(pair[2][0]) for pair in pairs}
-    assert definitions.keys() == json.loads(get(openapi, "/openapi/v2").body)["definitions"].keys()
+    assert definitions.keys() == json.loads((await get(openapi, "/openapi/v2")).body)["definitions"].keys()
     pod = definitions["io.k8s.api.core.v1.Pod"]
     kinds = [fields(one) for one in pod[31] if fields(one)[1] == [b"x-kubernetes-group-version-kind"]]
     assert json.loads(fields(kinds[0][2][0])[2][0]) == [{"group": "", "kind": "Pod", "version": "v1"}]
@@ -120,26 +125,26 @@ def test_v2_is_served_as_protobuf_since_clients_ask_for_nothing_else(openapi):
     assert properties == {b"apiVersion", b"kind", b"metadata", b"spec", b"status"}
 
 
-def test_documents_are_not_sent_twice(openapi):
-    first = get(openapi, "/openapi/v3/apis/apps/v1")
-    again = get(openapi, "/openapi/v3/apis/apps/v1", **{"if-none-match": first.headers["etag"]})
+async def test_documents_are_not_sent_twice(openapi):
+    first = await get(openapi, "/openapi/v3/apis/apps/v1")
+    again = await get(openapi, "/openapi/v3/apis/apps/v1", **{"if-none-match": first.headers["etag"]})
     assert (again.status, again.body) == (304, b"")
 
 
-def test_urls_with_a_hash_are_cacheable_and_old_ones_redirect(openapi):
-    address = index(openapi)["apis/apps/v1"]["serverRelativeURL"]
-    assert get(openapi, address).headers["cache-control"] == "public, immutable"
-    moved = get(openapi, "/openapi/v3/apis/apps/v1?hash=OLD")
+async def test_urls_with_a_hash_are_cacheable_and_old_ones_redirect(openapi):
+    address = (await index(openapi))["apis/apps/v1"]["serverRelativeURL"]
+    assert (await get(openapi, address)).headers["cache-control"] == "public, immutable"
+    moved = await get(openapi, "/openapi/v3/apis/apps/v1?hash=OLD")
     assert (moved.status, moved.headers["location"]) == (301, address)
 
 
-def test_unknown_documents(openapi):
-    assert get(openapi, "/openapi/v3/nope") is None
-    assert get(openapi, "/openapi/v3/apis/apps/v2") is None
+async def test_unknown_documents(openapi):
+    assert (await get(openapi, "/openapi/v3/nope")) is None
+    assert (await get(openapi, "/openapi/v3/apis/apps/v2")) is None
 
 
-def test_enumerations_and_defaults_of_fields(openapi):
-    schemas = json.loads(get(openapi, "/openapi/v3/api/v1").body)["components"]["schemas"]
+async def test_enumerations_and_defaults_of_fields(openapi):
+    schemas = json.loads((await get(openapi, "/openapi/v3/api/v1")).body)["components"]["schemas"]
     port = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]
     assert (port["protocol"]["enum"], port["protocol"]["default"]) == (["SCTP", "TCP", "UDP"], "TCP")
     assert port["containerPort"]["default"] == 0
@@ -148,7 +153,7 @@ def test_enumerations_and_defaults_of_fields(openapi):
     pod = schemas["io.k8s.api.core.v1.Pod"]["properties"]["spec"]
     assert (pod["default"], pod["allOf"]) == ({}, [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}])
     assert "type" not in schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]
-    v2 = json.loads(get(openapi, "/openapi/v2").body)["definitions"]
+    v2 = json.loads((await get(openapi, "/openapi/v2")).body)["definitions"]
     protocol = v2["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
     assert protocol["enum"] == ["SCTP", "TCP", "UDP"] and "default" not in protocol
     modes = v2["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
@@ -161,8 +166,8 @@ def test_enumerations_and_defaults_of_fields(openapi):
     assert '\n\n\nPossible enum values:\n - `"*"` means' in scope
 
 
-def test_operations_of_discovery_and_of_namespaces(openapi):
-    v2 = json.loads(get(openapi, "/openapi/v2").body)
+async def test_operations_of_discovery_and_of_namespaces(openapi):
+    v2 = json.loads((await get(openapi, "/openapi/v2")).body)
     assert v2["info"]["version"] == "1.36"
     deleted = v2["paths"]["/api/v1/namespaces/{name}"]["delete"]["responses"]
     assert {deleted[code]["schema"]["$ref"].rpartition(".")[2] for code in ("200", "202")} == {"Status"}
@@ -171,8 +176,8 @@ def test_operations_of_discovery_and_of_namespaces(openapi):
     assert v2["paths"]["/version/"]["get"]["consumes"] == ["application/json"]
 
 
-def test_shared_types_are_in_the_document_of_each_group(openapi):
-    schemas = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["components"]["schemas"]
+async def test_shared_types_are_in_the_document_of_each_group(openapi):
+    schemas = json.loads((await get(openapi, "/openapi/v3/apis/apps/v1")).body)["components"]["schemas"]
     options = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
     kinds = [(kind["group"], kind["version"]) for kind in options["x-kubernetes-group-version-kind"]]
     assert kinds == [("", "v1"), ("apps", "v1")]
@@ -182,8 +187,8 @@ def parameters(item):
     return [(one["name"], one["in"]) for one in item["parameters"]]
 
 
-def test_parameters_shared_by_the_methods_of_a_path_are_listed_once(openapi):
-    paths = json.loads(get(openapi, "/openapi/v3/api/v1").body)["paths"]
+async def test_parameters_shared_by_the_methods_of_a_path_are_listed_once(openapi):
+    paths = json.loads((await get(openapi, "/openapi/v3/api/v1")).body)["paths"]
     base = "/api/v1/namespaces/{namespace}/pods/{name}"
     names = [("name", "path"), ("namespace", "path")]
     assert parameters(paths[base]) == [*names, ("pretty", "query")]
@@ -223,18 +228,18 @@ def test_parameters_shared_by_the_methods_of_a_path_are_listed_once(openapi):
         ("items=0-1", 416, b"invalid range\n"),
     ],
 )
-def test_parts_of_documents(openapi, asked, status, part):
-    whole = get(openapi, "/openapi/v3/version")
-    found = get(openapi, "/openapi/v3/version", range=asked)
+async def test_parts_of_documents(openapi, asked, status, part):
+    whole = await get(openapi, "/openapi/v3/version")
+    found = await get(openapi, "/openapi/v3/version", range=asked)
     assert (found.status, found.body) == (status, whole.body[part] if isinstance(part, slice) else part)
     if status == 206:
         first, last = whole.body.index(found.body), len(found.body) - 1
         assert found.headers["content-range"] == f"bytes {first}-{first + last}/{len(whole.body)}"
-    assert get(openapi, "/openapi/v3/version", range=asked, **{"if-range": "other"}).body == whole.body
+    assert (await get(openapi, "/openapi/v3/version", range=asked, **{"if-range": "other"})).body == whole.body
 
 
-def test_operations_of_v2_share_their_parameters(openapi):
-    found = json.loads(get(openapi, "/openapi/v2").body)
+async def test_operations_of_v2_share_their_parameters(openapi):
+    found = json.loads((await get(openapi, "/openapi/v2")).body)
     pods = found["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
     named = [one.get("$ref", one.get("name")) for one in pods["parameters"]]
     assert named == ["name", "#/parameters/namespace-vgWSWtn3", "#/parameters/pretty-tJGM1-ng"]
@@ -262,3 +267,34 @@ def test_shared_parameters_in_protobuf():
     (path,) = fields(document[8][0])[2]
     (item,) = fields(fields(path)[2][0])[9]
     assert fields(fields(item)[2][0])[1] == [b"#/parameters/a-1"]
+
+
+@pytest.mark.real_time
+async def test_the_document_of_v2_is_made_in_turns_and_once():
+    openapi, turns = made(), 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    first, again, encoded = await asyncio.gather(openapi.v2(), openapi.v2(), openapi.v2_protobuf())
+    beside.cancel()
+    assert first is again and first is await openapi.v2()
+    assert encoded is await openapi.v2_protobuf()
+    assert turns > 40, "each of two documents takes 80 ms, a turn 1"
+
+
+@pytest.mark.real_time
+async def test_a_document_of_before_and_after_a_change_is_not_kept():
+    openapi = made()
+    asked, waiting = (asyncio.create_task(openapi.v2()) for _ in range(2))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not asked.done()
+    for changed in openapi._catalog.changed:
+        changed()
+    assert await asked is not await waiting
+    assert await openapi.v2() is await waiting
