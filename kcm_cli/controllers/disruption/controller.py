@@ -4,6 +4,7 @@ upstream: pkg/controller/disruption
 """
 
 import logging
+import math
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -43,6 +44,9 @@ _FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
 """Transient failures: retried, since no event will requeue the key."""
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+MANY, REST_PER_POD_S = 1000, 0.00001
+"""A budget of so many pods is synced again after so long for each, a few times as long as the sync takes. Each change
+of a pod queues it: without a rest, a rollout of 20,000 pods would do nothing else."""
 
 
 class DisruptionController:
@@ -56,11 +60,17 @@ class DisruptionController:
         self._budgets = context.cache(POD_DISRUPTION_BUDGETS)
         self._pods = context.cache(PODS)
         self._scales = Scales(context)
+        self._rests: dict[str, float] = {}
+        """Until when budgets of many pods rest."""
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         budget = self._budgets.store.get(key)
         if budget is None:
-            return
+            self._rests.pop(key, None)
+            return None
+        left = self._rests.get(key, -math.inf) - self._clock.monotonic()
+        if left > 0:
+            return left
         try:
             await self._update(await self._read(budget))
         except Conflict:
@@ -71,6 +81,7 @@ class DisruptionController:
             await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
             if isinstance(error, _PASSING):
                 raise
+        return None
 
     async def recheck(self, key: str) -> None:
         """Sync a budget again, since granted evictions have timed out or their pods were deleted."""
@@ -85,6 +96,8 @@ class DisruptionController:
             raise
         await LabelIndex.of(self._pods.store).prepare(budget.namespace, selector)
         pods = tuple(LabelIndex.of(self._pods.store).selected(budget.namespace, selector))
+        if len(pods) >= MANY:
+            self._rests[budget.key] = self._clock.monotonic() + len(pods) * REST_PER_POD_S
         if not pods:
             self._emit(budget, "Normal", "NoPods", "No matching pods found")
         try:

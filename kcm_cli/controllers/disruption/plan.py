@@ -71,7 +71,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Evictions:
     pending: dict[str, str] = {}
     overdue: list[Pod] = []
     recheck: float | None = None
-    for pod in snapshot.pods:
+    for pod in snapshot.pods if granted else ():
         granted_at = granted.get(pod.name)
         if granted_at is None or pod.deleting or _is_later(pod, granted_at):
             continue

@@ -16,6 +16,7 @@ from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.turns import Turns
 
 SCALED: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
 """The kinds whose sizes are read from caches."""
@@ -39,8 +40,9 @@ class Scales:
         The controller of a pod that is being deleted may be gone before it, as an old ReplicaSet beyond the history.
         """
         found: dict[str, tuple[str, int] | None] = {}
-        unmanaged = False
+        unmanaged, turns = False, Turns.of_loop()
         for pod in pods:
+            await turns.pause()
             ref = controller_of(pod)
             if ref is None:
                 unmanaged = True

@@ -10,10 +10,12 @@ import pytest
 from kcm_cli.api.apps import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.api.batch import CRON_JOBS, JOBS
 from kcm_cli.api.core import REPLICATION_CONTROLLERS
+from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.daemonset import controller as daemonset
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.disruption import controller as disruption
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.persistentvolume_binder import controller as binder
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -68,6 +70,28 @@ async def test_the_status_of_a_large_daemonset_is_not_written_at_every_sync(worl
         pauses = [after - before for before, after in zip(writes, writes[1:], strict=False)]
         assert min(pauses) >= daemonset.REPORT_PAUSE_S
         assert (await world.get(DAEMON_SETS, "d"))["status"]["numberReady"] == 3
+
+
+async def test_a_budget_of_many_pods_is_not_synced_at_every_change(world: World, monkeypatch):
+    monkeypatch.setattr(disruption, "MANY", 1)
+    monkeypatch.setattr(disruption, "REST_PER_POD_S", 0.05)  # one pod for thousands
+    sent = Recording(world)
+    async with controllers(world, names=["disruption-controller"], transport=sent):
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+        await world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
+        for number in range(12):
+            await world.pod(f"p{number}", {"labels": {"app": "a"}})
+        await world.wait(60)
+        assert (await world.get(POD_DISRUPTION_BUDGETS, "b"))["status"]["currentHealthy"] == 12
+        sent.sent.clear()
+        for number in range(12):
+            await world.delete(PODS, f"p{number}", grace_s=0)
+            await world.wait(0.1)
+        await world.wait(1)
+        writes = sent.times("PUT", "/poddisruptionbudgets/b/status")
+        assert writes[1] - writes[0] > 10 * disruption.REST_PER_POD_S
+        assert 3 <= len(writes) <= 7
+        assert (await world.get(POD_DISRUPTION_BUDGETS, "b"))["status"]["currentHealthy"] == 0
 
 
 async def test_deletions_of_pods_and_jobs_have_uid_preconditions(world: World):
