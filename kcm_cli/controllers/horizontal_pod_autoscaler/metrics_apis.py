@@ -24,6 +24,7 @@ from kcm_cli.machinery.times import parse_time, span
 from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, ApiError
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import Request, RequestError, TransportError
+from kcm_cli.runtime.turns import Turns
 
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 _CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
@@ -104,8 +105,11 @@ class MetricsApis:
             found = (await self._read(request, "pods.metrics.k8s.io", PodMetricsList)).items
             if not found:
                 raise Uncomputable("no metrics returned from resource metrics API")
-            used = ((item, _used(item, resource, container)) for item in found)
-            samples = {item.metadata.name: _sample(item, value) for item, value in used if value is not None}
+            samples, turns = dict[str, Sample](), Turns.of_loop()
+            for item in found:
+                await turns.pause()
+                if (value := _used(item, resource, container)) is not None:
+                    samples[item.metadata.name] = _sample(item, value)
         except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from resource metrics API: {error}") from None
         return samples
@@ -119,7 +123,10 @@ class MetricsApis:
             version = await self._custom_version()
             path = f"namespaces/{namespace}/pods/*/{quote(metric)}"
             found = await self._custom(version, path, query, f"pods.{CUSTOM} *")
-            samples = {item.described_object.name: _custom_sample(item) for item in found}
+            samples, turns = dict[str, Sample](), Turns.of_loop()
+            for item in found:
+                await turns.pause()
+                samples[item.described_object.name] = _custom_sample(item)
         except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from custom metrics API: {error}") from None
         if not found:

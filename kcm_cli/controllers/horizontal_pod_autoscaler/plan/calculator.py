@@ -17,7 +17,6 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Sample, 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.machinery.times import parse_time, shifted
-from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.pod_resources import spec_amounts, supported
 from kcm_cli.planning.pods import is_ready, ready_condition
 
@@ -68,16 +67,17 @@ def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) 
     unready: set[str] = set()
     missing: set[str] = set()
     ignored: set[str] = set()
+    starts_until = shifted(timing.now, -timing.initialization_s)
     for pod in pods:
-        sample = samples.get(pod.name)
+        name = pod.metadata.name
         if _is_over(pod):
-            ignored.add(pod.name)
+            ignored.add(name)
         elif pod.status.phase == "Pending":
-            unready.add(pod.name)
-        elif sample is None:
-            missing.add(pod.name)
-        elif resource == CPU and _too_young(pod, sample, timing):
-            unready.add(pod.name)
+            unready.add(name)
+        elif (sample := samples.get(name)) is None:
+            missing.add(name)
+        elif resource == CPU and _too_young(pod, sample, starts_until, timing.readiness_delay_s):
+            unready.add(name)
         else:
             ready += 1
     return Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
@@ -88,19 +88,23 @@ def _is_over(pod: Pod) -> bool:
     return pod.deleting or pod.status.phase in ("Failed", "Succeeded")
 
 
-def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
-    """Whether a pod's CPU usage may still be that of its start."""
+def _too_young(pod: Pod, sample: Sample, starts_until: datetime, delay_s: float) -> bool:
+    """Whether a pod's CPU usage may still be that of its start: until it is ready if it has started after
+    ``starts_until``, else if it has never been ready ``delay_s`` after its start."""
     condition = ready_condition(pod)
     if condition is None or pod.status.start_time is None:
         return True
     started = parse_time(pod.status.start_time)
-    changed = parse_time(condition.last_transition_time) if condition.last_transition_time else None
     unready = condition.status == "False"
-    if shifted(started, timing.initialization_s) > timing.now:
+    young = started > starts_until
+    if not unready and not young:
+        return False
+    changed = parse_time(condition.last_transition_time) if condition.last_transition_time else None
+    if young:
         window_s = sample.window.total_seconds()
         early = changed is not None and (sample.at is None or sample.at < shifted(changed, window_s))
         return unready or early
-    return unready and (changed is None or shifted(started, timing.readiness_delay_s) > changed)
+    return changed is None or shifted(started, delay_s) > changed
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -276,9 +280,10 @@ def _has_own(pod: Pod) -> bool:
 def _of_pod(pod: Pod, resource: str) -> int:
     """The request of a pod as a whole: what it has while it is being resized, with which it is measured."""
     own, present = pod.spec.resources, pod.status.resources if _is_resizing(pod) else None
-    had = (present.requests or {}).get(resource) if present is not None else None
-    if had is not None and own is not None and resource in (own.requests or {}):
-        return parse(had).milli_value()
+    wanted = (own.requests or {}).get(resource) if own is not None and supported(resource) else None
+    if wanted is not None:
+        had = (present.requests or {}).get(resource) if present is not None else None
+        return parse(wanted if had is None else had).milli_value()
     tree = {"spec": msgspec.to_builtins(pod.spec)}
     amounts = spec_amounts(tree, "requests")
     if resource not in amounts:
@@ -287,8 +292,12 @@ def _of_pod(pod: Pod, resource: str) -> int:
 
 
 def _of_containers(pod: Pod, resource: str, container: str) -> int:
-    running = [*pod.spec.containers, *(c for c in pod.spec.init_containers if c.restart_policy == "Always")]
-    chosen = [each for each in running if not container or each.name == container]
+    spec = pod.spec
+    chosen: Sequence[Container] = spec.containers
+    if spec.init_containers:
+        chosen = [*chosen, *(each for each in spec.init_containers if each.restart_policy == "Always")]
+    if container:
+        chosen = [each for each in chosen if each.name == container]
     if container and not chosen:
         raise Uncomputable(f"container {container} not found in Pod {pod.name}")
     present = _present(pod) if _is_resizing(pod) else {}
@@ -306,8 +315,10 @@ def _request(pod: Pod, container: Container, resource: str, present: ResourceReq
 
 def _is_resizing(pod: Pod) -> bool:
     """Whether the node has not carried out, or not seen, what the spec says. If it is refused, it never will."""
-    unseen = 0 < pod.status.observed_generation < pod.metadata.generation
-    return unseen or any(is_true(pod.status.conditions, type_) for type_ in _RESIZING)
+    status = pod.status
+    if 0 < status.observed_generation < pod.metadata.generation:
+        return True
+    return any(each.type in _RESIZING and each.status == "True" for each in status.conditions)
 
 
 def _present(pod: Pod) -> dict[str, ResourceRequirements | None]:
