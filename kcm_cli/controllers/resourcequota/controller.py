@@ -166,7 +166,7 @@ class ResourceQuotaController:
     async def resync(self) -> None:
         """Recount all quotas from the caches, and stop watching kinds that none of them limits."""
         self._monitors.keep_asked()
-        self._monitors.restart()
+        await self._monitors.restart()
         for quota in self._quotas.store.list():
             self._queue.add(quota.key)
 

@@ -12,7 +12,7 @@ through does not stay wrong.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -82,11 +82,12 @@ class Ledger:
         """Drop a namespace that has no quota any more."""
         self._places.pop(namespace, None)
 
-    def restart(self) -> None:
-        """Have everything measured again."""
-        for namespace, kinds in self._places.items():
-            for kind in kinds:
+    def restart(self) -> Iterator[None]:
+        """Have everything measured again: at each step one kind in one namespace."""
+        for namespace, kinds in tuple(self._places.items()):
+            for kind in tuple(kinds):
                 kinds[kind] = Place(self._look.keys(kind, namespace))
+                yield
 
     def touch(self, kind: GroupResource, obj: Object) -> None:
         """An object was added, updated or deleted."""

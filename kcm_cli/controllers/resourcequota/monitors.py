@@ -27,6 +27,7 @@ from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
 from kcm_cli.runtime.store import NAMESPACE
+from kcm_cli.runtime.turns import Turns
 
 _MEASURED: dict[GroupResource, Resource[Any]] = {
     plan.POD_KIND: PODS,
@@ -170,10 +171,12 @@ class Monitors:
         """Drop a namespace that has no quotas any more."""
         self._ledger.forget(namespace)
 
-    def restart(self) -> None:
+    async def restart(self) -> None:
         """Have all objects measured again."""
         self._known_classes = None
-        self._ledger.restart()
+        turns = Turns.of_loop()
+        for _ in self._ledger.restart():
+            await turns.pause()
 
     async def _is_moved(self, kind: GroupResource) -> bool:
         """Whether the watched version of a custom resource stopped being served, or a version is served again."""

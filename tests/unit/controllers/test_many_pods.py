@@ -1,4 +1,4 @@
-"""What looks at all pods of a namespace with thousands of them gives the loop back."""
+"""What looks at thousands of pods gives the loop back."""
 
 import asyncio
 import time
@@ -13,6 +13,9 @@ from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.controllers.disruption.scales import Scales
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
+from kcm_cli.controllers.resourcequota.ledger import Ledger
+from kcm_cli.controllers.resourcequota.monitors import Monitors
+from kcm_cli.controllers.resourcequota.plan import POD_KIND, Features
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import parse
 from kcm_cli.runtime.turns import TURN_S
@@ -83,4 +86,22 @@ async def test_controllers_of_the_pods_of_a_budget(others: Others) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "a", "uid": "a", "controller": True}
     docs = [{"metadata": {"name": name, "namespace": "ns", "ownerReferences": [owner]}} for name in NAMES]
     assert await scales.total([PODS.decode(codec.encode(doc)) for doc in docs]) == (7, False)
+    assert others.turns > PODS_IN_ALL / 10
+
+
+async def test_a_resync_of_quotas_in_many_namespaces(others: Others) -> None:
+    looked: list[str] = []
+
+    def keys(kind: object, namespace: str) -> list[str]:
+        looked.append(namespace)
+        return []
+
+    lookups: Any = SimpleNamespace(keys=keys)
+    monitors = object.__new__(Monitors)
+    monitors._ledger = Ledger(lookups, Features())
+    for name in NAMES:
+        monitors._ledger.keep(POD_KIND, name)
+    looked.clear()
+    await monitors.restart()
+    assert looked == NAMES
     assert others.turns > PODS_IN_ALL / 10

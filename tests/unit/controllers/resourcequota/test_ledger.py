@@ -164,7 +164,8 @@ class Ledgers(RuleBasedStateMachine):
 
     @rule()
     def resync(self) -> None:
-        self.ledger.restart()
+        for _ in self.ledger.restart():
+            pass
 
     @rule(seconds=st.integers(1, 60))
     def time_passes(self, seconds: int) -> None:
