@@ -32,6 +32,9 @@ _MAX = 2**63 - 1
 _MAX_EXPONENT = 1000
 _MAX_TEXT = 2000
 _FAST_DIGITS = 18
+_AT_ONCE = (0, 1, 2, 3, 6, 9)
+"""Powers of ten by which upstream multiplies at once, where an overflow wraps round."""
+_NO_NUMBER = "unable to parse numeric part of quantity"
 
 
 class Format(StrEnum):
@@ -161,13 +164,16 @@ def parse_held(text: str) -> Held:
     if text == "0":
         return Held(0, 0, Format.DECIMAL_SI, text, big=False)
     if len(text) > _MAX_TEXT:
-        raise FormatError("unable to parse numeric part of quantity")
+        raise FormatError(_NO_NUMBER)
     match = _quantity(text) if text else None
     if match is None:
         raise FormatError(f"quantities must match the regular expression '{_PATTERN}'")
     sign, whole, fraction, suffix = match.groups("")
     format_, exponent = _interpret(suffix)
-    return _held(text, "-" if sign == "-" else "", (whole.lstrip("0") or "0", fraction), format_, exponent)
+    held = _held(text, "-" if sign == "-" else "", (whole.lstrip("0") or "0", fraction), format_, exponent)
+    if held.big and not (whole or fraction):  # a suffix alone is 0 where upstream needs no big number
+        raise FormatError(_NO_NUMBER)
+    return held
 
 
 def _held(text: str, sign: str, number: tuple[str, str], format_: Format, exponent: int) -> Held:
@@ -196,6 +202,18 @@ def _held_big(amount: int, scale: int, format_: Format) -> tuple[int, int, Forma
     if format_ is Format.BINARY_SI and 0 < amount < unit:
         format_ = Format.DECIMAL_SI  # so that it is not rounded up to 1
     return amount, _NANO, format_
+
+
+def is_whole(value: str) -> bool:
+    """Whether upstream takes a quantity for an integer: its thousandths, in 64 bits, are a multiple of 1,000."""
+    held = parse_held(value.strip(SPACES))
+    scale = held.scale + 3
+    milli = _rescale(held.amount, scale)
+    if -_MAX - 1 <= milli <= _MAX:
+        return milli % 1000 == 0
+    if not held.big and scale not in _AT_ONCE:
+        return True  # multiplied step by step, an overflow is noticed and the result is 0
+    return (milli + _MAX + 1) % (2 * _MAX + 2) % 1000 == (_MAX + 1) % 1000
 
 
 def from_json(value: object) -> Quantity:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.quantity import ZERO, Format, Quantity, from_json, make, parse
+from kcm_cli.machinery.quantity import ZERO, Format, Quantity, from_json, is_whole, make, parse
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,30 @@ def test_any_text_parses_or_is_refused_cleanly(text):
     except FormatError:
         return
     assert parse(str(quantity)) == quantity
+
+
+@pytest.mark.parametrize("text", ["Pi", "Ei", "+Pi", "-Ei", ".Pi"])
+def test_a_large_binary_suffix_alone_is_no_number(text):
+    with pytest.raises(FormatError, match="unable to parse numeric part of quantity"):
+        parse(text)
+    assert parse(text.replace("Pi", "Ti").replace("Ei", "k")) == ZERO
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        *(
+            ("1", True),
+            ("1k", True),
+            ("1500m", False),
+            ("-1500m", False),
+            ("2000m", True),
+            ("0.1n", False),
+            ("8Pi", True),
+        ),
+        *(("5Ei", False), ("-1Ei", False), ("1536Pi", False), ("12345678901234567890", False), ("1E", True)),
+        *(("12345678901234567890e3", False), ("9223372036854775807", True), ("1e300", True)),
+    ],
+)
+def test_numbers_of_which_upstream_loses_the_thousandths_are_not_whole(text, whole):
+    assert is_whole(text) is whole

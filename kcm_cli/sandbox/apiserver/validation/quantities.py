@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, is_whole
 from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -88,7 +88,7 @@ def amount(name: str, value: str, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if parsed.sign < 0:
         found.append(errors.invalid(path, value, errors.NEGATIVE))
-    if parsed.scale < 0 and is_integer(name) and parsed.milli_value() % 1000:
+    if is_integer(name) and not is_whole(value):
         found.append(errors.invalid(path, value, NOT_INTEGER))
     return found
 
@@ -147,11 +147,15 @@ def _requirements(resources: Tree, rule: NameRule, claims: Collection[str], path
     for name, value in sorted(limits.items()):
         if not _fine(name, value, rule):
             yield from _one(name, value, rule, f"{path}.limits[{name}]")
+            yield from _pages(name, value, f"{path}.limits[{name}]")
     for name, value in sorted(requests.items()):
-        if not _fine(name, value, rule):
+        fine = _fine(name, value, rule)
+        if not fine:
             yield from _one(name, value, rule, f"{path}.requests[{name}]")
         if not _covered(name, value, limits.get(name)):
             yield from _within(name, value, limits.get(name), path)
+        if not fine:
+            yield from _pages(name, value, f"{path}.requests[{name}]")
     mentioned = limits.keys() | requests.keys()
     if mentioned.isdisjoint(COMPUTE) and any(is_huge(name) for name in mentioned):
         yield errors.forbidden(path, "HugePages require cpu or memory")
@@ -163,6 +167,9 @@ def _one(name: str, value: str, rule: NameRule, path: str) -> Errors:
     if rule(name):
         yield from _named(name, rule, path)
     yield from amount(name, value, path)
+
+
+def _pages(name: str, value: str, path: str) -> Errors:
     if is_huge(name) and not _huge_amount(name, from_json(value)):
         yield errors.invalid(path, value, f"{value} is not positive integer multiple of {name}")
 

@@ -5,7 +5,7 @@ upstream: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go
 
 from collections.abc import Mapping
 
-from kcm_cli.machinery.quantity import from_json
+from kcm_cli.machinery.quantity import is_whole
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -26,7 +26,7 @@ DEPRECATED: Mapping[str, str] = {
 
 @remembered(4096)
 def _is_whole(value: str) -> bool:
-    return not from_json(value).milli_value() % 1000
+    return is_whole(value)
 
 
 def fraction(amounts: Mapping[str, str] | None, name: str, path: str) -> list[str]:
