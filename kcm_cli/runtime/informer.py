@@ -20,6 +20,10 @@ A WatchList that ends before it has said that the initial set is complete, or is
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
 watches have failed.
 
+API servers send a bookmark every minute, once a watch has anything to tell. A watch on which they cease to come is
+opened again after SILENT_S: behind a load balancer its server may be gone, or hang, while its connection stays.
+(client-go finds that out by pings of HTTP/2.)
+
 upstream: staging/src/k8s.io/client-go/tools/cache
 """
 
@@ -31,7 +35,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
@@ -71,6 +75,9 @@ WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
 """A watch lasts for one to two times this."""
 LATE_S = 60.0
 """A watch that has not ended this long after its timeout is given up, although its connection is open."""
+SILENT_S = 120.0
+"""A watch that has had bookmarks is given up when it is silent for this time, or for twice the longest time between two
+of them."""
 SILENCE_S = 10.0
 """A WatchList with fewer than CHUNK objects in this time does not end: what comes may be changes."""
 MOST_ENDLESS = 2
@@ -199,6 +206,7 @@ class Informer(Generic[T]):
         self._trouble: Trouble | None = None
         self._told = False
         self._opened_at = float("inf")
+        self._heard_at = 0.0
         self._backoff = Backoff(rng)
 
     def listen(
@@ -405,14 +413,14 @@ class Informer(Generic[T]):
         timeout_s = self._watch_s()
         silence = _Silence()
         async with (
-            _limited(timeout_s + LATE_S),
+            _limited(timeout_s + LATE_S) as limit,
             aclosing(self._events(WATCH_LIST, timeout_s, silence.began)) as events,
         ):
             version = await self._initial(events, silence, found)
             if version:
                 self._endless = 0
                 await self._replace(found, version)
-                await self._apply(events)
+                await self._apply(events, limit)
                 return True
         log.log(V2, "The initial set was not completed by its watch, listing it", extra={"fields": self._named()})
         return False
@@ -516,18 +524,24 @@ class Informer(Generic[T]):
         marks = () if self._client.local and not catch_up_s else (("allowWatchBookmarks", "true"),)
         query = (("resourceVersion", self.last_version), *marks)
         timeout_s, late_s = (catch_up_s, catch_up_s) if catch_up_s else (self._watch_s(), LATE_S)
-        async with _limited(timeout_s + late_s), aclosing(self._events(query, timeout_s)) as events:
-            await self._apply(events, ordered=before != _ANY)
+        async with _limited(timeout_s + late_s) as limit, aclosing(self._events(query, timeout_s)) as events:
+            await self._apply(events, limit, ordered=before != _ANY)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
         elif self.last_version == _ANY:
             self._list_next = True  # no watch from any version tells what was deleted before it
 
-    async def _apply(self, events: AsyncIterator[_Event[T]], *, ordered: bool = True) -> None:
-        """ordered: False for a watch from any version. It begins with what there is, as ADDED and in no order, so that
-        none of these versions is one to go on from."""
+    async def _apply(self, events: AsyncIterator[_Event[T]], limit: asyncio.Timeout, *, ordered: bool = True) -> None:
+        """limit: of the watch, to be ended earlier if its server falls silent. ordered: False for a watch from any
+        version. It begins with what there is, as ADDED and in no order, so that none of these versions is one to go on
+        from."""
+        with _Pulse(self._clock, limit, lambda: self._heard_at) as pulse:
+            await self._apply_all(events, pulse, ordered=ordered)
+
+    async def _apply_all(self, events: AsyncIterator[_Event[T]], pulse: "_Pulse", *, ordered: bool) -> None:
         async for event in events:
             if isinstance(event, Bookmark):
+                pulse.marked()
                 version, ordered = event.resource_version, True
             else:
                 started = time.perf_counter()
@@ -590,6 +604,7 @@ class Informer(Generic[T]):
             )
             try:
                 async for chunk in stream.chunks:
+                    self._heard_at = self._clock.monotonic()
                     for event in decoder.feed(chunk):
                         yield event
                         count += 1
@@ -674,13 +689,52 @@ def _is_about_the_version(error: RequestError) -> bool:
 
 
 @asynccontextmanager
-async def _limited(seconds: float) -> AsyncIterator[None]:
-    """Raises TimedOut after this time."""
+async def _limited(seconds: float) -> AsyncIterator[asyncio.Timeout]:
+    """Raises TimedOut after this time, or ConnectionLost when the limit is rescheduled for an earlier one."""
+    planned = asyncio.get_running_loop().time() + seconds
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        async with asyncio.timeout_at(planned) as limit:
+            yield limit
     except TimeoutError as error:
-        raise TimedOut("the watch was not ended in its time") from error
+        if limit.when() == planned:
+            raise TimedOut("the watch was not ended in its time") from error
+        raise ConnectionLost("the watch's server has fallen silent") from error
+
+
+class _Pulse:
+    """Ends the limit of a watch whose server has sent bookmarks and has fallen silent. A context manager.
+
+    heard_at: when it was heard last, in monotonic seconds.
+    """
+
+    def __init__(self, clock: Clock, limit: asyncio.Timeout, heard_at: Callable[[], float]) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._heard_at = heard_at
+        self._marked_at = clock.monotonic()
+        self._most_s = SILENT_S
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def marked(self) -> None:
+        """A bookmark came."""
+        before, self._marked_at = self._marked_at, self._clock.monotonic()
+        self._most_s = max(self._most_s, 2 * (self._marked_at - before))
+        if self._timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        left_s = self._heard_at() + self._most_s - self._clock.monotonic()
+        if left_s > 0:
+            self._timer = self._clock.call_later(left_s, self._look)
+        elif not self._limit.expired():
+            self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 class _Silence:

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import logging
 import random
 import time
 from collections import Counter
@@ -23,7 +24,16 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, LATE_S, MOST_FAILURES, PATIENCE, SILENCE_S, WATCH_S, Informer
+from kcm_cli.runtime.informer import (
+    CHUNK,
+    LATE_S,
+    MOST_FAILURES,
+    PATIENCE,
+    SILENCE_S,
+    SILENT_S,
+    WATCH_S,
+    Informer,
+)
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
 from kcm_cli.runtime.turns import TURN_S, Turns
 from tests.kit.faults import Answering
@@ -112,6 +122,9 @@ async def _lines(steps: list[Any]) -> AsyncIterator[bytes]:
             await asyncio.Event().wait()
         if isinstance(step, TransportError):
             raise step
+        if isinstance(step, float):
+            await asyncio.sleep(step)
+            continue
         await asyncio.sleep(2)
         if isinstance(step, bytes):
             yield step
@@ -443,6 +456,31 @@ def test_a_watch_is_closed_after_its_timeout() -> None:
     assert second["resourceVersion"] == "5"
     waited_s = server.at[1] - server.at[0]
     assert int(first["timeoutSeconds"]) + LATE_S <= waited_s <= int(first["timeoutSeconds"]) + LATE_S + 30
+
+
+def test_a_watch_whose_server_falls_silent_is_opened_again(caplog: pytest.LogCaptureFixture) -> None:
+    """A load balancer may keep the connection of a server that is gone (kubernetes#65012, #107266, nolar/kopf#1267)."""
+    watches = [[added("a", 1), bookmark(5, last=True), bookmark(6), modified("a", 7), HOLD], [modified("a", 8), HOLD]]
+    server = Server(watches)
+    assert follow(server, seconds=SILENT_S + 30).notified == ["+ a@1", "~ a@7", "~ a@8"]
+    assert server.asked[1]["resourceVersion"] == "7"
+    assert SILENT_S < server.at[1] - server.at[0] < SILENT_S + 20
+    assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([350.0], id="no bookmarks"),
+        pytest.param([100.0, bookmark(6), 190.0], id="rare ones"),
+        pytest.param([bookmark(6), *[60.0, bookmark(7)] * 5], id="nothing else"),
+        pytest.param([bookmark(6), *[100.0, modified("a", 7)] * 3], id="changes"),
+    ],
+)
+def test_a_watch_whose_server_is_heard_or_has_never_sent_bookmarks_stays_open(steps: list[Any]) -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), *steps, HOLD]])
+    follow(server, seconds=WATCH_S)
+    assert len(server.asked) == 1
 
 
 def test_a_listener_that_fails_does_not_affect_others() -> None:

@@ -143,7 +143,7 @@ def test_fields_that_no_controller_reads_nest_as_deeply_as_they_like(kind: str, 
     mark = event("BOOKMARK", obj(kind, "", 9, meta=managed(nested(depth))))
     first = [event("ADDED", deep[0]), event("ADDED", obj(kind, "a", 4)), last]
     watched = Server([[*first, event("MODIFIED", deep[1]), event("ADDED", obj(kind, "b", 7)), mark, HOLD]])
-    seen = Seen(kind, watched)
+    seen = Seen(kind, watched, 100)
     assert (seen.known, seen.version, len(watched.asked)) == ({"deep": "6", "a": "4", "b": "7"}, "9", 1)
     assert seen.reports(kind)
     resource = KINDS[kind][0]
@@ -163,7 +163,7 @@ def test_an_object_that_nests_too_deeply_is_unknown_and_others_are_served(kind: 
     deep = [obj(kind, "deep", version, DECLARED[kind] % nested(depth)) for version in (3, 6, 8)]
     first = [event("ADDED", deep[0]), event("ADDED", obj(kind, "a", 4)), bookmark(5, last=True)]
     watched = Server([[*first, event("MODIFIED", deep[1]), event("ADDED", obj(kind, "b", 7)), HOLD]])
-    seen = Seen(kind, watched)
+    seen = Seen(kind, watched, 100)
     assert (seen.known, seen.version, len(watched.asked)) == ({"a": "4", "b": "7"}, "7", 1)
     assert seen.reports(kind, key(kind, "deep"))
     gone = Seen(kind, Server([[*first, event("DELETED", deep[2]), HOLD]]))

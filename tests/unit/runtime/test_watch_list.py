@@ -163,7 +163,7 @@ def test_an_informer_without_progress_is_reported_until_it_has_some(caplog: pyte
 def levels(caplog: pytest.LogCaptureFixture, *steps: Any, pages: list[Response] | None = None) -> list[tuple[int, str]]:
     """What was logged, and how loudly, before the last step."""
     with caplog.at_level(1, "kcm_cli.runtime"):
-        follow(Server([*steps, [bookmark(99, last=True), HOLD]], pages or []), 300)
+        follow(Server([*steps, [bookmark(99, last=True), HOLD]], pages or []), 100)
     ends = ("Failed to watch", "Watch closed", "Watch failed")
     return [(record.levelno, record.message) for record in caplog.records if record.message.startswith(ends)]
 
