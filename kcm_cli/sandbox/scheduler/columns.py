@@ -102,6 +102,7 @@ class Columns:
         self.positions: Mapping[str, int] = {node.name: position for position, node in enumerate(self.nodes)}
         self._kept: dict[tuple[str, object], Column[Any]] = {}
         self._counts: dict[object, PodCounts] = {}
+        self._domains: dict[str, Counter[str | None]] = {}
         self._changes: list[int] = []
         """The positions whose pods have changed, the latest last."""
 
@@ -110,6 +111,15 @@ class Columns:
         """The place of each node in the order of names, by position."""
         ranks = {name: rank for rank, name in enumerate(sorted(self.positions))}
         return [ranks[node.name] for node in self.nodes]
+
+    def domains(self, label: str) -> Mapping[str | None, int]:
+        """The number of nodes by the value of a label; None for those without it."""
+        found = self._domains.get(label)
+        if found is None:
+            if len(self._domains) >= _LABELS:
+                self._domains.clear()
+            found = self._domains[label] = Counter(node.labels.get(label) for node in self.nodes)
+        return found
 
     def counts(self, kind: object, known: Mapping[str, int]) -> PodCounts:
         """The numbers of pods of a kind, which are kept while they are among the most recently used ones."""

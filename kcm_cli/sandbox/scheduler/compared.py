@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kcm_cli.sandbox.scheduler.columns import PodCounts, taken
+from kcm_cli.sandbox.scheduler.columns import taken
 from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podindex import PodSet
 from kcm_cli.sandbox.scheduler.state import ClusterState
@@ -38,11 +38,8 @@ class Compared:
 
     def counts(self, kind: PodSet) -> Sequence[int]:
         """The number of pods of a kind on each node."""
-        return taken(self._pods(kind).values, self.positions)
+        return taken(self.state.columns.counts(kind, self.state.counts(kind)).values, self.positions)
 
     def counts_by(self, label: str, kind: PodSet) -> Mapping[str | None, int]:
         """The number of pods of a kind on all nodes with the same value of a label."""
-        return self._pods(kind).by(label)
-
-    def _pods(self, kind: PodSet) -> PodCounts:
-        return self.state.columns.counts(kind, self.state.counts(kind))
+        return self.state.counts_by(label, kind)

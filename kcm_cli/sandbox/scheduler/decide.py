@@ -103,9 +103,14 @@ def decide(
     turned_down = check_with_nominated(info, state, volumes, made, nominated) if nominated is not None else None
     if nominated is not None and turned_down is None:
         return _placement(made, nominated, rng)
-    columns = state.columns
     looking = _Looking(info, made, state, partial(check_with_nominated, info, state, volumes, made))
-    feasible, refusals = looking.at_named(named) if named is not None else looking.in_turn(start)
+    if named is None:
+        feasible, refusals = looking.in_turn(start)
+    else:
+        nodes, refusals = looking.at_named(named)
+        if len(nodes) == 1:
+            return _placement(made, nodes[0], rng, seen=1 + len(refusals))
+        feasible = [state.columns.positions[node.name] for node in nodes]
     if nominated is not None and turned_down is not None:
         refusals.setdefault(nominated.name, turned_down)
     if not feasible:
@@ -118,31 +123,44 @@ def decide(
             away=tuple(made.devices.away.values()),
             stale=made.devices.stale,
         )
-    chosen = columns.nodes[feasible[0]]
-    if len(feasible) > 1:
-        compared = Compared(state, feasible)
-        parts = [*scoring.scores(info, compared), (made.devices.scores(compared), DEVICES_WEIGHT)]
-        chosen = columns.nodes[rng.choice(scoring.best(parts, compared))]
-    return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
+    return _placement(made, _chosen(info, state, made, feasible, rng), rng, seen=len(feasible) + len(refusals))
+
+
+def _chosen(info: PodInfo, state: ClusterState, made: Filters, feasible: Sequence[int], rng: random.Random) -> NodeInfo:
+    """One of the feasible nodes with the highest score."""
+    nodes = state.columns.nodes
+    if len(feasible) == 1:
+        return nodes[feasible[0]]
+    compared = Compared(state, feasible)
+    parts = [*scoring.scores(info, compared), (made.devices.scores(compared), DEVICES_WEIGHT)]
+    return nodes[rng.choice(scoring.best(parts, compared))]
 
 
 class _Looking(msgspec.Struct, frozen=True):
-    """Finds the feasible nodes, as positions, and the refusals of others, by name. promised: checks a node with
-    nominated pods."""
+    """Finds the feasible nodes, and the refusals of others, by name. promised: checks a node with nominated pods."""
 
     info: PodInfo
     made: Filters
     state: ClusterState
     promised: Filter
 
-    def at_named(self, names: Iterable[str]) -> tuple[Sequence[int], dict[str, Refusal]]:
-        positions = [self.state.columns.positions[name] for name in sorted(names) if name in self.state.nodes]
+    def at_named(self, names: Iterable[str]) -> tuple[Sequence[NodeInfo], dict[str, Refusal]]:
+        """Check these nodes. Columns are not read: a new node makes all anew, and gets a pod of each DaemonSet."""
+        feasible: list[NodeInfo] = []
         refusals: dict[str, Refusal] = {}
-        alone = [self.made.alone(self.state.columns.nodes[position]) for position in positions]
-        return self._fitting(positions, alone, refusals), refusals
+        for name in sorted(names):
+            node = self.state.nodes.get(name)
+            if node is None:
+                continue
+            refusal = self.promised(node) if name in self.state.nominated else self.made.check(node)
+            if refusal is not None:
+                refusals[name] = refusal
+            else:
+                feasible.append(node)
+        return feasible, refusals
 
     def in_turn(self, start: int) -> tuple[Sequence[int], dict[str, Refusal]]:
-        """Check nodes from a position on, until enough feasible ones are found."""
+        """Check nodes from a position on, until enough feasible ones are found. Returns their positions."""
         columns = self.state.columns
         count = len(columns.nodes)
         left = [range(start % count, count), range(start % count)]

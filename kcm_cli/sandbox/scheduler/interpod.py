@@ -61,7 +61,7 @@ def _repelled(info: PodInfo, state: ClusterState) -> Domains:
     """The domains of pods whose anti-affinity rejects this pod."""
     labels = state.labels_of_namespace(info.pod.namespace)
     found: Domains = {}
-    for term, counts in state.anti():
+    for term, counts in state.anti(info):
         if term.matches(info.pod, labels):
             _add(found, term.topology_key, counts, state)
     return found
@@ -109,7 +109,7 @@ def _weights(info: PodInfo, state: ClusterState) -> Domains:
         for term in terms:
             _add(found, term.topology_key, state.counts(Matched((term,))), state, sign * term.weight)
     labels = state.labels_of_namespace(info.pod.namespace)
-    for term, weight, counts in state.drawn():
+    for term, weight, counts in state.drawn(info):
         if term.matches(info.pod, labels):
             _add(found, term.topology_key, counts, state, weight)
     return found

@@ -1,8 +1,9 @@
 """Counts pods of a kind by node, updated as pods come and go.
 
-Guarantees: the cost of a decision depends on the number of nodes, not of pods. A kind is counted on first use, and the
-least recently used kinds are dropped. A pod that comes or goes is compared with the kinds of its namespace that require
-no label, or one of its labels that was rare when the kind was counted first, and with those of any namespace.
+Guarantees: the cost of a decision depends on the number of nodes, not of pods. A kind is counted on first use, from the
+pods with its rarest label, and the least recently used kinds are dropped. A pod that comes or goes is compared with the
+kinds of its namespace that require no label, or one of its labels that was rare when the kind was counted first, and
+with those of any namespace. In the same way, it is compared with the terms of others that may be about it.
 
 upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
 """
@@ -61,21 +62,31 @@ class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
         return self.selector.matches(meta.labels or {})
 
 
-class Matched(msgspec.Struct, frozen=True):
+class Matched(msgspec.Struct, frozen=True, cache_hash=True):
     """The pods that match all of these terms."""
 
     terms: tuple[Term, ...]
 
     @property
     def namespace(self) -> str:
-        return _ANYWHERE
+        """Most terms are about one namespace, that of the pod that has them."""
+        named = self.terms[0].namespaces if self.terms else frozenset[str]()
+        same = len(named) == 1 and all(term.namespaces == named and _is_about_named(term) for term in self.terms)
+        return next(iter(named)) if same else _ANYWHERE
 
     @property
     def labels(self) -> Sequence[Label]:
-        return ()
+        if self.namespace == _ANYWHERE:
+            return ()
+        return [label for term in self.terms for label in term.selector.exact_labels]
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         return matches_all(self.terms, info, namespaces)
+
+
+def _is_about_named(term: Term) -> bool:
+    """Whether it is about the namespaces that it names, and no others."""
+    return not term.namespace_selector.selectable
 
 
 def matches_all(terms: tuple[Term, ...], info: PodInfo, namespaces: Namespaces) -> bool:
@@ -89,26 +100,32 @@ _NO_KINDS: Mapping[PodSet, Counts] = {}
 
 
 class PodIndex:
-    """The counts, and the terms of assigned pods: ``anti`` has required anti-affinity, ``drawn`` all weighted terms.
+    """The counts by kind, and the terms of assigned pods.
 
-    counted: called with a kind and the name of a node after the node's number of these pods has changed.
+    counted: called with a kind and the name of a node after the node's number of these pods has changed. located: the
+    node of an assigned pod, by its key, and the pod.
     """
 
-    def __init__(self, counted: Callable[[PodSet, str], None]) -> None:
-        self._counted = counted
-        self.namespaces: Namespaces = {}
+    def __init__(
+        self, counted: Callable[[PodSet, str], None], located: Callable[[str], tuple[str, PodInfo] | None]
+    ) -> None:
+        self._counted, self._located = counted, located
+        self.namespaces: dict[str, Mapping[str, str]] = {}
         self._counts: OrderedDict[PodSet, tuple[_Group, Counts]] = OrderedDict()
         """The counts by kind, with the key of the kind in ``_groups``."""
         self._groups: dict[_Group, dict[PodSet, Counts]] = {}
         """The counts by namespace and label of the kind."""
-        self._labelled: Counter[_Group] = Counter()
-        """The number of pods with a label in a namespace."""
-        self.anti: dict[Term, Counts] = {}
-        self.drawn: dict[tuple[Term, int], Counts] = {}
+        self._labelled: dict[_Group, set[str]] = {}
+        """The keys of the pods with a label in a namespace."""
+        self._priorities: Counter[int] = Counter()
+        self._anti: dict[_Group, dict[Term, Counts]] = {}
+        """Of each term of required anti-affinity the pods that have it, by namespace and label of those it is about."""
+        self._drawn: dict[_Group, dict[tuple[Term, int], Counts]] = {}
+        """The same of all weighted terms."""
 
-    def set_namespaces(self, namespaces: Namespaces) -> None:
-        """Set the namespaces, by whose labels terms may match other pods now."""
-        self.namespaces = namespaces
+    def set_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """A namespace has these labels now, by which terms may match its pods or not."""
+        self.namespaces[name] = labels
         for kind in list(self._groups.get((_ANYWHERE, None), ())):
             self._give_up(kind)
 
@@ -118,25 +135,40 @@ class PodIndex:
     def remove(self, node: str, info: PodInfo) -> None:
         self._change(node, info, -1)
 
-    def counts(self, kind: PodSet, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
-        """The pods of a kind by node. ``pods``: those in its namespace with their nodes, read for a new kind only,
-        and only if some pod has each of its labels."""
+    def counts(self, kind: PodSet, keys: Callable[[str], Iterable[str]]) -> Counts:
+        """The pods of a kind by node. keys: of all pods in a namespace, or in any; called for a new kind only, and
+        only if it has no labels."""
         found = self._counts.get(kind)
         if found is not None:
             self._counts.move_to_end(kind)
             return found[1]
-        groups: list[_Group] = [(kind.namespace, label) for label in kind.labels]
-        rarest = min(groups, key=self._labelled.__getitem__, default=(kind.namespace, None))
+        namespace = kind.namespace
+        groups: list[_Group] = [(namespace, label) for label in kind.labels]
+        rarest = min(groups, key=lambda group: len(self._labelled.get(group, ())), default=(namespace, None))
         counts: Counts = {}
         self._counts[kind] = rarest, counts
         self._groups.setdefault(rarest, {})[kind] = counts
-        if rarest[1] is None or rarest in self._labelled:
-            for node, info in pods:
-                if kind.has(info, self.namespaces):
-                    counts[node] = counts.get(node, 0) + 1
+        for key in self._labelled.get(rarest, ()) if groups else keys(namespace):
+            located = self._located(key)
+            if located is not None and kind.has(located[1], self.namespaces):
+                counts[located[0]] = counts.get(located[0], 0) + 1
         if len(self._counts) > MOST_KINDS:
             self._give_up(next(iter(self._counts)))
         return counts
+
+    def anti(self, info: PodInfo) -> Iterator[tuple[Term, Counts]]:
+        """The terms of required anti-affinity that may be about a pod, with the numbers of pods that have them."""
+        for group in _groups_about(info):
+            yield from self._anti.get(group, _NO_TERMS).items()
+
+    def drawn(self, info: PodInfo) -> Iterator[tuple[tuple[Term, int], Counts]]:
+        """The same of all other terms, with their weights."""
+        for group in _groups_about(info):
+            yield from self._drawn.get(group, _NO_WEIGHTED).items()
+
+    def has_below(self, priority: int) -> bool:
+        """Whether some pod has a lower priority."""
+        return min(self._priorities, default=priority) < priority
 
     def _give_up(self, kind: PodSet) -> None:
         group, _ = self._counts.pop(kind)
@@ -148,43 +180,69 @@ class PodIndex:
     def replace(self, node: str, old: PodInfo, new: PodInfo) -> None:
         """A pod has other labels, or is being deleted."""
         self._count_terms(node, old, -1)
-        self._count_labels(old, -1)
-        self._count_labels(new, 1)
+        self._file(old, -1)
+        self._file(new, 1)
         self._count_terms(node, new, 1)
         was, now = self._kinds_of(old), self._kinds_of(new)
         for kind in was ^ now:
             self._count_kind(kind, node, 1 if kind in now else -1)
 
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
-        self._count_labels(info, sign)
+        self._file(info, sign)
         for kind in self._kinds_of(info):
             self._count_kind(kind, node, sign)
         self._count_terms(node, info, sign)
 
     def _kinds_of(self, info: PodInfo) -> set[PodSet]:
-        groups = ((_ANYWHERE, None), (info.pod.metadata.namespace, None), *_groups_of(info))
         return {
-            kind for group in groups for kind in self._groups.get(group, _NO_KINDS) if kind.has(info, self.namespaces)
+            kind
+            for group in _groups_about(info)
+            for kind in self._groups.get(group, _NO_KINDS)
+            if kind.has(info, self.namespaces)
         }
 
     def _count_kind(self, kind: PodSet, node: str, sign: int) -> None:
         _count(self._counts[kind][1], node, sign)
         self._counted(kind, node)
 
-    def _count_labels(self, info: PodInfo, sign: int) -> None:
+    def _file(self, info: PodInfo, sign: int) -> None:
+        """File a pod under its labels and its priority, or take it out."""
+        _count(self._priorities, info.priority, sign)
         for group in _groups_of(info):
-            _count(self._labelled, group, sign)
+            if sign > 0:
+                self._labelled.setdefault(group, set()).add(info.key)
+            elif (keys := self._labelled.get(group)) is not None:
+                keys.discard(info.key)
+                if not keys:
+                    del self._labelled[group]
 
     def _count_terms(self, node: str, info: PodInfo, sign: int) -> None:
         for term in info.anti_affinity:
-            _count_in(self.anti, term, node, sign)
+            _count_in(self._anti, term, term, node, sign)
         for weighted in _drawn_by(info):
-            _count_in(self.drawn, weighted, node, sign)
+            _count_in(self._drawn, weighted, weighted[0], node, sign)
+
+
+_NO_TERMS: Mapping[Term, Counts] = {}
+_NO_WEIGHTED: Mapping[tuple[Term, int], Counts] = {}
 
 
 def _groups_of(info: PodInfo) -> list[_Group]:
     meta = info.pod.metadata
     return [(meta.namespace, label) for label in (meta.labels or _NO_LABELS).items()]
+
+
+def _groups_about(info: PodInfo) -> list[_Group]:
+    """The groups of all kinds and terms that may be about a pod."""
+    return [(_ANYWHERE, None), (info.pod.metadata.namespace, None), *_groups_of(info)]
+
+
+def _groups_of_term(term: Term) -> list[_Group]:
+    """A pod that the term is about is in one of these groups, and only in one."""
+    if not _is_about_named(term):
+        return [(_ANYWHERE, None)]
+    label = next(iter(term.selector.exact_labels), None)
+    return [(namespace, label) for namespace in term.namespaces]
 
 
 def _drawn_by(info: PodInfo) -> Iterator[tuple[Term, int]]:
@@ -204,8 +262,13 @@ def _count(counts: dict[K, int], key: K, sign: int) -> None:
         counts.pop(key, None)
 
 
-def _count_in(all_counts: dict[K, Counts], key: K, node: str, sign: int) -> None:
-    counts = all_counts.setdefault(key, {})
-    _count(counts, node, sign)
-    if not counts:
-        del all_counts[key]
+def _count_in(filed: dict[_Group, dict[K, Counts]], key: K, term: Term, node: str, sign: int) -> None:
+    """Count a pod of a node that has a term."""
+    for group in _groups_of_term(term):
+        all_counts = filed.setdefault(group, {})
+        counts = all_counts.setdefault(key, {})
+        _count(counts, node, sign)
+        if not counts:
+            del all_counts[key]
+            if not all_counts:
+                del filed[group]

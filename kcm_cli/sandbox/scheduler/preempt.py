@@ -28,6 +28,7 @@ GAVE_BACK = "deallocation of ResourceClaim completed, "
 DELETED = "deletion of ResourceClaim completed, "
 STATELESS = "not found"
 """What it says where a plugin before it has refused the pod as such; nothing is preempted then."""
+NO_LOWER = Refusal("DefaultPreemption", (NO_VICTIMS,))
 MOST_CANDIDATES = 100
 _BOTTOM = 2**31
 _LATEST = "9999"
@@ -64,8 +65,12 @@ def preempt(
         return NoHelp(f"{devices}preemption: {reason}", keeps_nomination=True)
     candidates: list[Victims] = []
     refusals: dict[str, Refusal] = {}
+    some = state.has_below(info.priority)
     for name, refusal in unfit.refusals.items():
         if not refusal.resolvable:
+            continue
+        if not some:
+            refusals[name] = NO_LOWER
             continue
         found = victims_on(info, state, volumes, budgets, state.nodes[name])
         if isinstance(found, Victims):
@@ -102,7 +107,7 @@ def victims_on(
     """The fewest and least important pods to preempt on a node, or a refusal."""
     lower = [other for other in node.pods.values() if other.priority < info.priority]
     if not lower:
-        return Refusal("DefaultPreemption", (NO_VICTIMS,))
+        return NO_LOWER
     emptied = node.copy()
     for other in lower:
         emptied.remove(other.key)

@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.core import Namespace
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
@@ -109,7 +110,11 @@ class Scheduler:
         listers = self._listers
         listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_deleted)
         listers.nodes.listen(on_add=self._node_added, on_update=self._node_changed, on_delete=self._node_deleted)
-        listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
+        listers.namespaces.listen(
+            on_add=self._namespace,
+            on_update=lambda _, new: self._namespace(new),
+            on_delete=lambda old: self._state.forget_namespace(old.name),
+        )
         self._wake_by(listers.claims, hints.claim_changed)
         self._wake_by(listers.volumes, hints.volume_changed)
         self._wake_by(listers.classes, hints.storage_class_changed)
@@ -196,9 +201,8 @@ class Scheduler:
         self._state.remove_node(node.name)
         self._queue.wake(NODE_GONE)
 
-    def _namespace(self, namespace: object) -> None:
-        found = self._listers.namespaces.store
-        self._state.namespaces = {item.name: item.labels for item in found}
+    def _namespace(self, namespace: Namespace) -> None:
+        self._state.set_namespace(namespace.name, namespace.labels)
 
     def _info_on(self, node: str, key: str) -> PodInfo | None:
         on = self._state.nodes.get(node)

@@ -171,6 +171,10 @@ def round_half_up(value: float) -> int:
 def _by_domain(
     info: PodInfo, state: ClusterState, constraints: Sequence[_Constraint], constraint: _Constraint
 ) -> dict[str, int]:
+    """The number of pods in each domain of the nodes that count, also where it is 0."""
+    if not constraint.picky and not any(None in state.domains(each.key) for each in constraints):
+        sums = state.counts_by(constraint.key, constraint.pods)
+        return {value: sums.get(value, 0) for value in state.domains(constraint.key) if value is not None}
     found: dict[str, int] = {}
     counts = state.counts(constraint.pods)
     for node in state.all():

@@ -6,8 +6,8 @@ create hypothetical states at the cost of one node.
 upstream: pkg/scheduler/backend/cache
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
 from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.sandbox.scheduler.columns import Columns
@@ -37,7 +37,7 @@ class ClusterState:
     def __init__(
         self, selector_for: Callable[[SimulatedPod], Selector] = no_selector, devices: DeviceState | None = None
     ) -> None:
-        self.nodes: dict[str, NodeInfo] = {}
+        self.nodes: MutableMapping[str, NodeInfo] = {}
         self.nominated: dict[str, dict[str, PodInfo]] = {}
         self.image_nodes: Counter[str] = Counter()
         self.image_sizes: dict[str, int] = {}
@@ -45,7 +45,7 @@ class ClusterState:
         self.devices = devices if devices is not None else no_devices()
         self._placed: dict[str, dict[str, str]] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
-        self._index = PodIndex(self._counted)
+        self._index = PodIndex(self._counted, self._located)
         self._columns: Columns | None = None
         self._soft: set[str] = set()
         self._supposed: tuple[ClusterState, NodeInfo] | None = None
@@ -135,11 +135,18 @@ class ClusterState:
 
     @property
     def namespaces(self) -> Namespaces:
+        """The labels of namespaces."""
         return self._index.namespaces
 
-    @namespaces.setter
-    def namespaces(self, namespaces: Namespaces) -> None:
-        self._index.set_namespaces(namespaces)
+    def set_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """A namespace has these labels."""
+        if self._index.namespaces.get(name, NO_LABELS) == labels:
+            return
+        self._index.set_namespace(name, labels)
+
+    def forget_namespace(self, name: str) -> None:
+        """A namespace was deleted. It has no pods any more."""
+        self._index.namespaces.pop(name, None)
 
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:
         return self._index.namespaces.get(name, NO_LABELS)
@@ -147,7 +154,7 @@ class ClusterState:
     def with_node(self, info: NodeInfo) -> "ClusterState":
         """The state with another version of one node."""
         other = ClusterState.__new__(ClusterState)
-        other.nodes = {**self.nodes, info.name: info}
+        other.nodes = ChainMap({info.name: info}, self.nodes)
         other.nominated, other.selector_for = self.nominated, self.selector_for
         other.image_nodes, other.image_sizes = self.image_nodes, self.image_sizes
         other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
@@ -157,7 +164,25 @@ class ClusterState:
         return other
 
     def all(self) -> Iterable[NodeInfo]:
-        return self.nodes.values()
+        if self._supposed is None:
+            return self.nodes.values()
+        real, changed = self._supposed
+        return (changed if node.name == changed.name else node for node in real.all())
+
+    def pods_of(self, namespace: str) -> Iterator[PodInfo]:
+        """The pods of a namespace that are on known nodes."""
+        if self._supposed is not None:
+            real, changed = self._supposed
+            yield from (info for info in real.pods_of(namespace) if info.key not in real.nodes[changed.name].pods)
+            yield from (info for info in changed.pods.values() if info.pod.namespace == namespace)
+            return
+        for key in self._keys(namespace):
+            if (located := self._located(key)) is not None:
+                yield located[1]
+
+    def has_below(self, priority: int) -> bool:
+        """Whether some pod has a lower priority. Without hypothetical changes."""
+        return self._index.has_below(priority)
 
     @property
     def columns(self) -> Columns:
@@ -176,35 +201,58 @@ class ClusterState:
     def counts(self, kind: PodSet) -> Counts:
         """The number of pods of a kind by node. Read-only."""
         if self._supposed is None:
-            return self._index.counts(kind, self._pods(kind.namespace))
+            return self._index.counts(kind, self._keys)
         real, node = self._supposed
         found = _without(real.counts(kind), node.name)
-        count = sum(kind.has(info, self.namespaces) for info in node.pods.values())
+        count = self._count_on(node, kind)
         return {**found, node.name: count} if count else found
 
-    def anti(self) -> Iterator[tuple[Term, Counts]]:
-        """The required anti-affinity terms of pods, with the numbers of these pods by node."""
+    def domains(self, label: str) -> Mapping[str | None, int]:
+        """The number of nodes by the value of a label; None for those without it."""
+        real = self if self._supposed is None else self._supposed[0]
+        return real.columns.domains(label)
+
+    def counts_by(self, label: str, kind: PodSet) -> Mapping[str | None, int]:
+        """The number of pods of a kind on all nodes with the same value of a label. Read-only."""
         if self._supposed is None:
-            yield from self._index.anti.items()
+            return self.columns.counts(kind, self.counts(kind)).by(label)
+        real, node = self._supposed
+        found = real.counts_by(label, kind)
+        more = self._count_on(node, kind) - real.counts(kind).get(node.name, 0)
+        value = node.labels.get(label)
+        return {**found, value: found.get(value, 0) + more} if more else found
+
+    def _count_on(self, node: NodeInfo, kind: PodSet) -> int:
+        return sum(kind.has(info, self.namespaces) for info in node.pods.values())
+
+    def anti(self, info: PodInfo) -> Iterator[tuple[Term, Counts]]:
+        """The required anti-affinity terms of pods that may be about a pod, with the numbers of these pods by node."""
+        if self._supposed is None:
+            yield from self._index.anti(info)
             return
         real, node = self._supposed
-        for term, counts in real.anti():
+        for term, counts in real.anti(info):
             yield term, _without(counts, node.name)
-        for info in node.pods.values():
-            for term in info.anti_affinity:
+        for other in node.pods.values():
+            for term in other.anti_affinity:
                 yield term, {node.name: 1}
 
-    def drawn(self) -> Iterator[tuple[Term, int, Counts]]:
-        """All other terms of pods, with their weights and the numbers of pods by node. Without hypothetical changes."""
-        for (term, weight), counts in self._index.drawn.items():
+    def drawn(self, info: PodInfo) -> Iterator[tuple[Term, int, Counts]]:
+        """All other terms of pods that may be about a pod, with their weights and the numbers of pods by node. Without
+        hypothetical changes."""
+        for (term, weight), counts in self._index.drawn(info):
             yield term, weight, counts
 
-    def _pods(self, namespace: str) -> Iterator[tuple[str, PodInfo]]:
-        """(node, pod) for the assigned pods of a namespace, or of all."""
+    def _keys(self, namespace: str) -> Iterator[str]:
+        """The keys of the assigned pods of a namespace, or of all."""
         for placed in [self._placed.get(namespace, _NOWHERE)] if namespace else self._placed.values():
-            for key, name in placed.items():
-                if (node := self.nodes.get(name)) is not None:
-                    yield name, node.pods[key]
+            yield from placed
+
+    def _located(self, key: str) -> tuple[str, PodInfo] | None:
+        """The node of an assigned pod, if it is known, and the pod."""
+        name = self.node_of(key) or ""
+        node = self.nodes.get(name)
+        return (name, node.pods[key]) if node is not None else None
 
     def _changed(self, node: NodeInfo, *, only_pods: bool) -> None:
         if self._columns is not None:

@@ -153,9 +153,7 @@ class VolumeFilter:
     def _is_in_use(self) -> bool:
         """Whether another pod uses a ReadWriteOncePod claim of the pod."""
         alone = {c.name for c in self._claims.bound if "ReadWriteOncePod" in c.spec.access_modes}
-        namespace = self._info.pod.namespace
-        users = (other for node in self._state.all() for other in node.pods.values() if other.claims)
-        return any(other.pod.namespace == namespace and not alone.isdisjoint(other.claims) for other in users)
+        return any(not alone.isdisjoint(other.claims) for other in self._state.pods_of(self._info.pod.namespace))
 
     def _disks(self, node: NodeInfo) -> Refusal | None:
         others = (other for pod in node.pods.values() for other in pod.disks)

