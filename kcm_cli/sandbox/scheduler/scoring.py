@@ -78,7 +78,8 @@ def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
     for name in _COMPARED:
         capacity = node.allocatable.get(name, 0)
         if capacity:
-            fractions.append(min(1.0, (node.requested.get(name, 0) + more.get(name, 0)) / capacity))
+            used = node.requested.get(name, 0) + more.get(name, 0)
+            fractions.append(1.0 if used >= capacity else used / capacity)  # any pod may ask for 1e999
     deviation = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
     return int((1.0 - deviation) * MAX_SCORE)
 

@@ -603,6 +603,15 @@ def test_a_pod_of_one_node_reads_no_other(monkeypatch):
     assert placed(pod("p", affinity={"nodeAffinity": {REQUIRED: named}}), state) == "b"
 
 
+def test_a_pod_that_asks_for_more_than_any_number_stops_no_decision():
+    """A node that no kubelet looks after keeps what is bound to it."""
+    state = state_of(node_doc("n"), node_doc("m"), pods={"n": [pod("huge", memory="1e999", cpu="1e400")]})
+    assert choices(pod("p", cpu="1m"), state) == {"m"}
+    assert choices(pod("p", memory="1Mi"), state_of(node_doc("n", cpu="1e999"), node_doc("m", cpu="1e999")))
+    full = state_of(node_doc("n"), node_doc("m"), pods={name: [pod(f"huge-{name}", memory="1e999")] for name in "nm"})
+    assert choices(pod("p", cpu="1m"), full) == {"n", "m"}
+
+
 def test_decisions_start_at_different_nodes():
     zones = ("x", "y", "z")
     nodes = (node_doc(f"n{i}", {"topology.kubernetes.io/zone": zones[i * 3 // 300]}) for i in range(300))
