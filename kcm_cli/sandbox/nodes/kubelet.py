@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from kcm_cli.api.core import Condition, PodIP
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -103,7 +104,7 @@ class Life(msgspec.Struct):
 
 
 class _Ended(msgspec.Struct, frozen=True):
-    """A pod whose containers have ended.
+    """A pod whose containers have ended, or that was rejected.
 
     version: the resourceVersion with which that was reported. unmounted_at: the monotonic time from which the pod may
     be deleted.
@@ -112,6 +113,10 @@ class _Ended(msgspec.Struct, frozen=True):
     uid: str
     version: str
     unmounted_at: float
+
+    def is_shown_by(self, pod: SimulatedPod) -> bool:
+        """Whether the pod in the cache is that which was reported, or a later one."""
+        return pod.version >= (parse_int64(self.version) or 0)
 
 
 class Obstructions(Protocol):
@@ -143,8 +148,9 @@ class Kubelets:
         self._resting: dict[str, Agent] = {}
         self._waiting: set[str] = set()
         """The pods with volumes or containers that cannot start."""
-        self._unmounting: dict[str, _Ended] = {}
-        """The pods that have ended and are being deleted, which stay for a moment."""
+        self._ended: dict[str, _Ended] = {}
+        """The pods that have ended: those that are being deleted stay for a moment, and of the others the cache still
+        shows an earlier version."""
         self._queue = means.queue("pods")
         self._record = means.record("kubelet", "Pod")
         agents.listen(self.node_changed)
@@ -280,26 +286,28 @@ class Kubelets:
         if not pod.spec.node_name:
             return
         life = self._lives.get(pod.key)
-        known = life or self._unmounting.get(pod.key)
+        known = life or self._ended.get(pod.key)
         if known is None or known.version != pod.metadata.resource_version:
             self._queue.add(pod.key)
         elif life is not None:
             life.share(pod)
+        elif not pod.deleting:
+            del self._ended[pod.key]
 
     def _deleted(self, pod: SimulatedPod) -> None:
-        if any(pod.key in known for known in (self._lives, self._resting, self._unmounting)):
+        if any(pod.key in known for known in (self._lives, self._resting, self._ended)):
             self._queue.add(pod.key)
 
     async def _sync(self, key: str) -> None:
         pod = self._pods.store.get(key)
         life, files = self._life_of(key, pod)
         self._wake(key)
-        ended = self._unmounting.get(key)
-        if ended is not None and (pod is None or ended.uid != pod.uid or not pod.deleting):
-            del self._unmounting[key]
+        ended = self._ended.get(key)
+        if ended is not None and (pod is None or ended.uid != pod.uid or (ended.is_shown_by(pod) and not pod.deleting)):
+            del self._ended[key]
             ended = None
-        if pod is None:
-            return
+        if pod is None or (ended is not None and not pod.deleting):
+            return  # it has ended, and the event that says so follows
         agent = self._agents.alive(pod.spec.node_name)
         if agent is None:
             return
@@ -310,7 +318,7 @@ class Kubelets:
         if ended is not None or is_terminal(pod):
             if life is not None:
                 self._forget(key, life)  # another client has reported that it ended
-            self._unmounting.pop(key, None)
+            self._ended.pop(key, None)
             await self._delete(pod)
             return
         if life is None and not pod.deleting:
@@ -381,8 +389,8 @@ class Kubelets:
         await self._report(pod, life, now)
         if machine.finished(life.script, state):
             self._forget(key, life)
+            self._end(pod, life.version, UNMOUNT_S if pod.deleting else 0.0)
             if pod.deleting:
-                self._unmounting[key] = _Ended(pod.uid, life.version, self._clock.monotonic() + UNMOUNT_S)
                 self._queue.add_after(key, UNMOUNT_S)
             return
         due_s = machine.due(life.script, state, now) - now
@@ -390,6 +398,11 @@ class Kubelets:
             due_s = min(due_s, resizing.RETRY_S if life.pending.since < now else resizing.FIRST_RETRY_S)
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
+
+    def _end(self, pod: SimulatedPod, version: str, mounted_s: float = 0.0) -> None:
+        """Remember that a pod has ended, as was reported with this version. Until the cache shows that, an event about
+        something else must not start it again."""
+        self._ended[pod.key] = _Ended(pod.uid, version, self._clock.monotonic() + mounted_s)
 
     def _script(self, pod: SimulatedPod, place: PodAddresses, files: frozenset[str]) -> PodScript:
         """What a pod's containers do, which know its addresses before the API server does."""
@@ -586,7 +599,8 @@ class Kubelets:
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:
         notice = Notice(ref_of("Pod", pod), "Warning", rejection.reason, rejection.message)
         self._events.kubelet(agent.name, notice)
-        await self._write(pod, rejected(pod, rejection, self._clock.now().timestamp()))
+        version = await self._write(pod, rejected(pod, rejection, self._clock.now().timestamp()))
+        self._end(pod, version or "")
 
     def _address(self, pod: SimulatedPod, agent: Agent) -> str:
         if pod.spec.host_network:

@@ -350,6 +350,49 @@ async def test_a_condition_that_holds_again_has_no_reason(world: World):
     assert (ready["status"], ready.get("reason"), ready.get("message")) == ("True", None, None)
 
 
+@pytest.mark.parametrize("rejected", [False, True])
+async def test_a_pod_that_has_ended_does_not_run_again(world: World, monkeypatch, rejected):
+    """An event about something else comes before the cache shows the end."""
+    kubelets = world.cluster.nodes._kubelets
+    write, get, seen = kubelets._client.patch, kubelets._pods.store.get, kubelets._seen
+    behind = {}
+
+    async def patch(*args, **options):
+        if args[3].get("status", {}).get("phase") != "Failed":
+            return await write(*args, **options)
+        behind["default/a"] = get("default/a")
+        answer = await write(*args, **options)
+        kubelets._queue.add("default/a")
+        return answer
+
+    monkeypatch.setattr(kubelets._client, "patch", patch)
+    monkeypatch.setattr(kubelets._pods.store, "get", lambda key: behind.get(key) or get(key))
+    monkeypatch.setattr(kubelets, "_seen", lambda pod: None if pod.key in behind else seen(pod))
+    if rejected:
+        await world.pod("big", {"nodeName": "node-1", **asks("30")})
+        await world.wait(2)
+        await world.pod("a", {"nodeName": "node-1", **asks("30")})
+        await world.wait(0.1)
+        await world.delete(PODS, "big", grace_s=0)
+        await world.wait(0.1)
+        kubelets._queue.add("default/a")
+    else:
+        await world.pod("a", {"restartPolicy": "Never"})
+        await world.wait(2)
+        world.cluster.nodes.kill_container("default/a")
+    await world.wait(3)
+    assert behind.pop("default/a").status.phase != "Failed"
+    status = await world.status("a")
+    assert status["phase"] == "Failed"
+    await world.patch(PODS, "a", {"metadata": {"labels": {"x": "y"}}})
+    await world.wait(1)
+    assert await world.status("a") == status
+    assert not kubelets._ended
+    await world.delete(PODS, "a")
+    await world.wait(1)
+    assert await world.is_deleted("a")
+
+
 @pytest.mark.cluster(nodes=3)
 async def test_nodes_are_added_and_removed(world: World):
     assert await commands.add_some(world.client, 1) == ["node-4"]
