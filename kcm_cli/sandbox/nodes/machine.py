@@ -226,7 +226,7 @@ def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodS
     containers = list(state.containers)
     for index, current in enumerate(containers):
         before, after = old.containers[index], new.containers[index]
-        runs = (replace(each.nth_run(current.starts), message="") for each in (before, after))
+        runs = (each.nth_run(current.starts).silent for each in (before, after))
         if current.started_at is not None and next(runs) != next(runs):
             containers[index] = replace(current, run_from=now)
     return extend(new, replace(state, containers=tuple(containers), changed_at=now), now)
@@ -257,8 +257,10 @@ def due(script: PodScript, state: PodState, now: float) -> float:
     at, _ = _next(script, state)
     if now < state.reset_at + RESET_S < at:
         at = state.reset_at + RESET_S
-    for container, current in zip(script.containers, state.containers, strict=True):
+    for index, (container, current) in enumerate(zip(script.containers, state.containers, strict=True)):
         if current.started_at is not None:
+            if now < (unready := _unready_at(script, state, index)) < at:
+                at = unready
             looks = (failure.at_s for failure in container.failures)
             for delay_s in (
                 container.post_start.lasts_s,
@@ -293,16 +295,18 @@ def finished(script: PodScript, state: PodState) -> bool:
 
 
 def shown(script: PodScript, state: PodState, now: float) -> PodState:
-    """Return the state that a kubelet reports: without runs whose ``postStart`` hook has not finished."""
-    if not any(container.post_start.lasts_s for container in script.containers):
-        return state
-    containers = [
-        replace(current, starts=current.starts - 1, started_at=None, exit=current.previous, previous=None)
-        if current.started_at is not None and now < current.started_at + container.post_start.lasts_s
-        else current
-        for container, current in zip(script.containers, state.containers, strict=True)
-    ]
-    return replace(state, containers=tuple(containers))
+    """Return the state that a kubelet reports: without runs whose ``postStart`` hook has not finished, and with
+    containers unready that are so while they stop."""
+    found = state
+    for index, (container, current) in enumerate(zip(script.containers, state.containers, strict=True)):
+        if current.started_at is None:
+            continue
+        if now < current.started_at + container.post_start.lasts_s:
+            hidden = replace(current, starts=current.starts - 1, started_at=None, exit=current.previous, previous=None)
+            found = _with(found, index, hidden)
+        elif now >= (unready := _unready_at(script, state, index)):
+            found = _with(found, index, replace(current, set_ready=(unready, False)))
+    return found
 
 
 def initialized(script: PodScript, state: PodState, now: float) -> bool:
@@ -333,13 +337,9 @@ def _next(script: PodScript, state: PodState) -> _Change:
 
 
 def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
-    ended_at = over_at(script, state)
-    stop_at = state.stop
-    if stop_at is None and ended_at is None:
+    stopping = _stopping(script, state)
+    if stopping is None:
         yield from _setting_up(script, state)
-    stopping = stop_at
-    if stopping is None and ended_at is not None:
-        stopping = Stop(ended_at, ended_at + script.grace_s)
     free_at = 0.0 if state.sandbox_at is None else max(state.sandbox_at, state.reset_at + RESET_S)
     for index, container in enumerate(script.containers):
         current = state.containers[index]
@@ -356,6 +356,12 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
         elif container.post_start.lasts_s > 0 and current.hold is None and not (current.exit and not current.fresh):
             begun = current.started_at
             free_at = math.inf if begun is None else max(free_at, begun + container.post_start.lasts_s)
+
+
+def _stopping(script: PodScript, state: PodState) -> Stop | None:
+    """Since when the pod is being stopped, or what is left of one that has ended by itself."""
+    ended_at = over_at(script, state) if state.stop is None else None
+    return state.stop if ended_at is None else Stop(ended_at, ended_at + script.grace_s)
 
 
 def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
@@ -438,6 +444,8 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     container, current = script.containers[index], state.containers[index]
     started = current.started_at or 0.0
     run = container.nth_run(current.starts)
+    if stopping is not None:
+        run = run.while_stopping
     at, code, reason = max(started, current.run_from) + run.lasts_s, run.exit_code, run.exit_reason
     message, cause = run.message, run.probe
     if current.fails_at < at and stopping is None:
@@ -446,9 +454,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
         at, code, reason, message, cause = started + container.post_start.lasts_s, 0, "", "", ""
     if stopping is not None:
         cause = ""
-        hook_s = min(container.pre_stop.lasts_s, stopping.deadline - stopping.at)
-        turn_at = min(_asked_to_stop_at(script, state, index, stopping), stopping.deadline)
-        asked_at = max(started, turn_at, stopping.at + hook_s)
+        asked_at = _asked_at(script, state, index, stopping)
         answer = run.signals.answer(asked_at - started) if run.signals is not None else None
         stopped_at, stop_code = asked_at + container.stop_s, 0
         if answer is not None:
@@ -465,8 +471,28 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     return Exit(code, reason or _reason(code), started, at, current.starts, message, cause)
 
 
+def _asked_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
+    """When a container gets SIGTERM, at the latest at the end of the grace period."""
+    hook_s = min(script.containers[index].pre_stop.lasts_s, stopping.deadline - stopping.at)
+    turn_at = min(_asked_to_stop_at(script, state, index, stopping), stopping.deadline)
+    return max(state.containers[index].started_at or 0.0, turn_at, stopping.at + hook_s)
+
+
+def _unready_at(script: PodScript, state: PodState, index: int) -> float:
+    """When a running container becomes unready by what its program does when it is asked to stop; infinity: not."""
+    container, current = script.containers[index], state.containers[index]
+    signals = container.nth_run(current.starts).signals
+    if signals is None or current.started_at is None:
+        return math.inf
+    stopping = _stopping(script, state)
+    if stopping is None:
+        return math.inf
+    asked_at = _asked_at(script, state, index, stopping)
+    return current.started_at + signals.unready(asked_at - current.started_at)
+
+
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
-    """When a container gets SIGTERM. Sidecars stop last, in reverse order."""
+    """When it is a container's turn to get SIGTERM. Sidecars stop last, in reverse order."""
     if script.containers[index].role is not Role.SIDECAR:
         return stopping.at
     at = stopping.at

@@ -3,6 +3,7 @@
 upstream: pkg/kubelet/events/event.go, pkg/kubelet/kuberuntime
 """
 
+import math
 from collections.abc import Iterator
 
 from kcm_cli.planning.actions import Notice
@@ -122,10 +123,13 @@ def _of_probe(
 
 
 def unhealthy(pod: SimulatedPod, script: PodScript, state: PodState, since: float, now: float) -> Iterator[Notice]:
-    """The Events about failed probes in the time after ``since`` until ``now``."""
+    """The Events about failed probes in the time after ``since`` until ``now``. While a pod is being stopped, only
+    readiness is probed."""
+    stop_at = state.stop.at if state.stop is not None else math.inf
     for container, current in zip(script.containers, state.containers, strict=True):
         for failure in container.failures if current.started_at is not None else ():
-            if since < (current.started_at or 0.0) + failure.at_s <= now:
+            at = (current.started_at or 0.0) + failure.at_s
+            if since < at <= now and (failure.probe == "readiness" or at < stop_at):
                 yield _unhealthy(pod, container, failure.probe, failure.text)
 
 

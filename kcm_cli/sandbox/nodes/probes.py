@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.programs.execution import Execution
-from kcm_cli.sandbox.programs.filesystem import Files, There
+from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.signals import Stages
 from kcm_cli.sandbox.programs.simulate import MOST_WORK, Environment, simulate
 from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
-Stages = Sequence[tuple[float, Files, frozenset[str]]]
-"""Seconds, and the files and deleted files from then on (``execution.Execution``)."""
 _Answers = Sequence[tuple[float, bool]]
 """Seconds, and whether a probe succeeds from then on."""
 
@@ -95,6 +94,16 @@ def probed(container: SimulatedContainer, env: Environment, stages: Stages, scra
         fails += [(at, "liveness") for at, good in _changes(liveness, answers, begins_s, True) if not good][:1]
         failures += looks.failures("liveness", liveness, answers, begins_s)
     return Probed(started_s, turns, min(fails, default=None), tuple(failures))
+
+
+def fails_after(probe: Probe, env: Environment, stages: Stages, scratch: tuple[str, ...]) -> float:
+    """The seconds until a probe that has succeeded so far fails, with these files over time; infinite if it does not,
+    or if that is unknown."""
+    answers = _Looks(env, stages, scratch).answers(probe) if stages else None
+    if answers is None:
+        return math.inf
+    changes = _changes(replace(probe, initial_delay_seconds=0), answers, 0.0, True)
+    return next((at for at, good in changes if not good), math.inf)
 
 
 def succeeds(probe: Probe, env: Environment, there: There, most_work: float = MOST_WORK) -> bool | None:

@@ -8,6 +8,7 @@ reported in ``PodScript.problems``.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from posixpath import normpath
 from typing import TypeVar
 
@@ -24,12 +25,12 @@ from kcm_cli.sandbox.nodes.env_files import env_file_problems
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
-from kcm_cli.sandbox.nodes.probes import Failure, Probed, Stages, probed
+from kcm_cli.sandbox.nodes.probes import Failure, Probed, fails_after, probed
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.programs import simulate as simulation
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.programs.signals import Signals
+from kcm_cli.sandbox.programs.signals import Signals, Stages
 from kcm_cli.sandbox.programs.simulate import Environment
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
@@ -79,6 +80,19 @@ class Run(msgspec.Struct, frozen=True):
     """When its program has ended, at most ``lasts_s``: a later stop does not change the result."""
     signals: Signals | None = None
     """The program's reaction to SIGTERM; None if it is unknown."""
+    unprobed: "Run | None" = None
+    """The run that ``probe`` ends, as it is without: while a pod is being stopped, only readiness is probed."""
+
+    @property
+    def while_stopping(self) -> "Run":
+        """The run, if its pod is being stopped before it ends."""
+        return self.unprobed or self
+
+    @property
+    def silent(self) -> "Run":
+        """The run without its message."""
+        unprobed = None if self.unprobed is None else replace(self.unprobed, message="")
+        return replace(self, message="", unprobed=unprobed)
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -189,14 +203,16 @@ def _failing(run: Run, known: Probed) -> Run:
     """The run, or one that a failing probe ends before."""
     if known.fails is None or known.fails[0] >= run.lasts_s:
         return run
-    return Run(known.fails[0], 137, "", known.fails[1])
+    return Run(known.fails[0], 137, "", known.fails[1], signals=run.signals, unprobed=run)
 
 
 def _probed(run: Run, name: str, probe: Probe, begins_s: float) -> Run:
     """The run, or one that this probe, which always fails, ends before. begins_s: it does not run earlier."""
     begins_s = max(begins_s, float(probe.initial_delay_seconds))
     fails_s = begins_s + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1)
-    return Run(fails_s, 137, "", name) if fails_s < run.lasts_s else run
+    if fails_s >= run.lasts_s:
+        return run
+    return Run(fails_s, 137, "", name, signals=run.signals, unprobed=run.while_stopping)
 
 
 def _failure(name: str, probe: Probe, started_s: float) -> Failure:
@@ -397,6 +413,8 @@ class _Reader:
         if role is Role.INIT:
             self._empty_dirs.put(program.own, (later or first).files, (later or first).gone)
         signals = None if self._annotations.text(STOP_TIME, scope) else program.signals(There(there, scratch))
+        if signals is not None:
+            signals = signals.probed(partial(_unready_after, container, program.env))
         runs = [
             replace(self._run(each, container, role, scope, reason), signals=signals)
             for each in (first, later or first)
@@ -407,6 +425,12 @@ class _Reader:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._annotations.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
         return Run(lasts_s, known.code, reason, message=_termination_message(known, container), done_s=known.lasts_s)
+
+
+def _unready_after(container: SimulatedContainer, env: Environment, stages: Stages) -> float:
+    """The seconds until a ready container is unready, with these files over time."""
+    probe = container.readiness_probe
+    return math.inf if probe is None else fails_after(probe, env, stages, own_folders(container))
 
 
 def _hook_error(command: Sequence[str], known: Execution, container: SimulatedContainer, pod: SimulatedPod) -> str:

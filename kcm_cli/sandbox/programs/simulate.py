@@ -130,7 +130,8 @@ def reactions(words: Sequence[str], env: Environment, files: There, host: Host |
         except Unknown:
             return None
         after_s = math.inf if math.isinf(asked.elapsed_s) else asked.elapsed_s - since_s
-        found.append(Reaction(from_s, until_s, at_once, after_s, asked.code))
+        changed = [(at_s - since_s, files, gone) for at_s, files, gone in asked.stages if at_s >= since_s]
+        found.append(Reaction(from_s, until_s, at_once, after_s, asked.code, tuple(changed) if asked.staged else ()))
     return Signals(tuple(found), *machine.again)
 
 

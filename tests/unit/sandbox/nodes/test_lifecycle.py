@@ -393,6 +393,31 @@ async def test_a_pod_that_has_ended_does_not_run_again(world: World, monkeypatch
     assert await world.is_deleted("a")
 
 
+async def test_only_readiness_is_probed_while_a_pod_is_stopping(world: World):
+    """kubernetes#107473, #52817."""
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
+    script = ["sh", "-c", "trap 'sleep 20; exit 3' TERM; sleep infinity & wait"]
+    for name, more in (("a", {}), ("b", {"command": script})):
+        container = {"name": "c", "image": "x", "livenessProbe": probe, **more}
+        spec = {"terminationGracePeriodSeconds": 60, "containers": [container]}
+        annotations = {"sandbox.kcm.dev/failing-probes": "liveness"}
+        if not more:
+            annotations["sandbox.kcm.dev/stop-time"] = "20s"
+        metadata = {"name": name, "finalizers": ["x/y"], "annotations": annotations}
+        await world.create(PODS, {"metadata": metadata, "spec": spec})
+    await world.wait(2)
+    for name in "ab":
+        await world.delete(PODS, name)
+    await world.wait(18)
+    for name in "ab":
+        assert (await world.status(name))["phase"] == "Running"
+        assert [reason for reason, _ in await world.events(name)].count("Unhealthy") == 1, "before"
+    await world.wait(4)
+    for name, code in (("a", 0), ("b", 3)):
+        (container,) = (await world.status(name))["containerStatuses"]
+        assert container["state"]["terminated"]["exitCode"] == code
+
+
 @pytest.mark.cluster(nodes=3)
 async def test_nodes_are_added_and_removed(world: World):
     assert await commands.add_some(world.client, 1) == ["node-4"]
@@ -1729,6 +1754,36 @@ async def test_a_trap_decides_how_a_container_ends(world: World, script, ends_s,
     await world.wait(ends_s[1] - ends_s[0] + 0.1)
     status = await world.status("a")
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+
+
+@pytest.mark.parametrize(("threshold", "unready_s"), [(1, 0), (3, 4)])
+async def test_a_trap_makes_a_container_unready(world: World, threshold, unready_s):
+    """kubernetes#110309, #105780."""
+    script = """
+        _term() { rm -f /tmp/ready ; sleep 30; exit 0; }
+        trap _term SIGTERM
+        touch /tmp/ready
+        while true; do echo hello; sleep 10; done
+    """
+    probe = {"exec": {"command": ["cat", "/tmp/ready"]}, "initialDelaySeconds": 5, "periodSeconds": 2}
+    container = {"name": "c", "image": "bash", "command": ["bash", "-c", script]}
+    spec = {
+        "containers": [{**container, "readinessProbe": {**probe, "failureThreshold": threshold}}],
+        "terminationGracePeriodSeconds": 60,
+        "restartPolicy": "Never",
+    }
+    await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
+    await world.wait(8)
+    await world.delete(PODS, "a")
+    await world.wait(1)  # the shell waits for sleep until then
+    assert (await world.condition("a", "Ready"))["status"] == "True"
+    await world.wait(unready_s)
+    assert (await world.condition("a", "Ready"))["status"] == "True"
+    await world.wait(2)
+    assert (await world.status("a"))["phase"] == "Running"
+    assert (await world.condition("a", "Ready"))["reason"] == "ContainersNotReady"
+    await world.wait(40)
+    assert (await world.status("a"))["phase"] == "Succeeded"
 
 
 async def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(world: World):
