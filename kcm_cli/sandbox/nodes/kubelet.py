@@ -7,6 +7,7 @@ status was written.
 upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go
 """
 
+import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -152,6 +153,8 @@ class Kubelets:
         """The pods that have ended: those that are being deleted stay for a moment, and of the others the cache still
         shows an earlier version."""
         self._queue = means.queue("pods")
+        self._ruled = means.queue("rules of pods")
+        """The pods whose rules have changed. All of a large cluster take seconds."""
         self._record = means.record("kubelet", "Pod")
         agents.listen(self.node_changed)
         pods.store.add_index(NODE, by_node)
@@ -161,7 +164,9 @@ class Kubelets:
         """Run the workers until cancelled."""
         await self._obstacles.synced()
         await self._pods.synced.wait()
-        await work_on(self._queue, WORKERS, self._sync, self._record)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work_on(self._queue, WORKERS, self._sync, self._record), name="pods")
+            group.create_task(work_on(self._ruled, 1, self._apply_rules, self._record), name="rules of pods")
 
     def node_changed(self, name: str) -> None:
         """Enqueue the pods of a node that was added or removed, failed or recovered. If it was added again under its
@@ -265,17 +270,22 @@ class Kubelets:
 
     def rules_changed(self, namespace: str) -> None:
         """Apply changed rules to the pods of a namespace (all, if it is empty), from now on."""
-        now = self._clock.now().timestamp()
         for key, life in self._lives.items():
-            if namespace not in ("", life.pod.namespace):
-                continue
-            new = self._script(life.pod, life.place, life.files)
-            if new != life.script:
-                state = machine.advance(life.script, life.state, now)
-                known = life.script.problems
-                life.state, life.script = machine.rewrite(life.script, new, state, now), new
-                self._emit_problems(life, known)
-                self._queue.add(key)
+            if namespace in ("", life.pod.namespace):
+                self._ruled.add(key)
+
+    async def _apply_rules(self, key: str) -> None:
+        life = self._lives.get(key)
+        if life is None:
+            return
+        new = self._script(life.pod, life.place, life.files)
+        if new != life.script:
+            now = self._clock.now().timestamp()
+            state = machine.advance(life.script, life.state, now)
+            known = life.script.problems
+            life.state, life.script = machine.rewrite(life.script, new, state, now), new
+            self._emit_problems(life, known)
+            self._queue.add(key)
 
     def enqueue_all(self) -> None:
         """Enqueue every pod."""

@@ -1377,6 +1377,25 @@ async def test_a_rule_holds_for_the_pods_that_it_selects(world: World):
     assert (await world.status("good"))["phase"] == "Running"
 
 
+async def test_the_pods_of_a_changed_rule_are_read_in_turns(world: World, monkeypatch):
+    """10,000 take a second."""
+    for name in "abc":
+        await world.pod(name)
+    await world.wait(2)
+    kubelets, read = world.cluster.nodes._kubelets, []
+    script = kubelets._script
+
+    def counted(pod, *args):
+        read.append(pod.name)
+        return script(pod, *args)
+
+    monkeypatch.setattr(kubelets, "_script", counted)
+    kubelets.rules_changed("")
+    assert not read
+    await world.wait(0)
+    assert sorted(read) == ["a", "b", "c"]
+
+
 async def test_failed_probes_are_reported(world: World):
     def probe(*command: str, **more: int) -> dict:
         return {"exec": {"command": [*command]}, **more}
