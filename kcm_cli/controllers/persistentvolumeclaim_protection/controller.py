@@ -27,6 +27,9 @@ from kcm_cli.rest.listing import list_all
 log = logging.getLogger(__name__)
 
 Uses = Callable[[Pod, PersistentVolumeClaim], bool]
+AGAIN_S = 60.0
+"""When to look again at a claim that is used by a pod which the cache does not show, and perhaps never will: it may be
+gone before the cache is filled anew, without any event."""
 LISTS = 100
 """Namespaces whose pods are kept while claims of several are deleted at the same time."""
 
@@ -55,29 +58,31 @@ class ClaimProtectionController:
         """By namespace. Each of many claims that are deleted together would request the same list."""
         self._pods.store.add_index(CLAIM, claims_of)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         try:
-            await self._sync(key)
+            return await self._sync(key)
         finally:
             if not len(self._queue):
                 self._listed.clear()  # no other claim needs the lists
 
-    async def _sync(self, key: str) -> None:
+    async def _sync(self, key: str) -> float | None:
         claim = self._claims.store.get(key)
         if claim is None:
-            return
-        if self._says_use(claim) and not claim.deleting and await self._note_use(claim):
-            return  # its update queues the claim again
-        used = not is_held(claim, PVC_PROTECTION) or await self._is_used(claim, plan.uses)
-        if used and is_held(claim, PVC_PROTECTION):
+            return None
+        if self._says_use(claim) and await self._note_use(claim):
+            return None  # its update queues the claim again
+        held = is_held(claim, PVC_PROTECTION)
+        used = not held or await self._is_used(claim, plan.uses)
+        if used and held:
             log.log(V2, "Keeping PVC because it is being used", extra={"fields": {"PVC": kobj(claim)}})
         update = plan.plan(claim, used=used)
         if update is not None:
             await writes.send(self._client, update)
+        return AGAIN_S if self._has_unseen_user(claim, kept=used and held) else None
 
     def _says_use(self, claim: PersistentVolumeClaim) -> bool:
         """Whether the claim gets the condition. Not before it is bound: the binder would meet a conflict."""
-        return self._notes_use and claim.status.phase == "Bound"
+        return self._notes_use and claim.status.phase == "Bound" and not claim.deleting
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
         """Write the condition that says whether pods refer to a claim. Returns whether it changed."""
@@ -113,6 +118,13 @@ class ClaimProtectionController:
                 pods.setdefault(key, []).append(pod)
         found = self._listed[namespace] = _Users(number_of(live.resource_version), pods)
         return found
+
+    def _has_unseen_user(self, claim: PersistentVolumeClaim, *, kept: bool) -> bool:
+        """Whether a claim is kept for a pod, or said to be used by one, that the cache does not show."""
+        if kept:
+            return not self._cache_says(claim, plan.uses)
+        said = self._says_use(claim) and plan.says_unused(claim) is False
+        return said and not self._cache_says(claim, plan.refers)
 
     def _cache_says(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
         return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))

@@ -156,6 +156,21 @@ async def test_a_lookup_older_than_a_claim_does_not_count(world: World):
         held.release()
 
 
+async def test_a_claim_is_freed_though_the_cache_never_shows_the_pod_that_used_it(world: World):
+    """As when a list takes the place of a watch: kubernetes#120041."""
+    await make(world, "used")
+    await world.delete(CLAIMS, "used")
+    answers = Meanwhile(world.server.transport(), "GET", "/default/pods", partial(use, world, "used"))
+    held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
+    async with controllers(world, names=[NAME], transport=held):
+        await world.wait(5)
+        assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
+        await world.client.delete(PODS, "default", "p", grace_s=0)
+        await world.wait(70)
+        assert await world.is_deleted("used", CLAIMS)
+        held.release()
+
+
 async def bind(world: World, name: str) -> None:
     await world.client.patch(CLAIMS, "default", name, {"status": {"phase": "Bound"}}, subresource="status")
 
