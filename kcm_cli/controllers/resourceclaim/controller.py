@@ -74,7 +74,7 @@ class ResourceClaimController:
             self._pod_groups.store.add_index(_CLAIM, claim_keys)
             self._pod_groups.store.add_index(_TEMPLATE, plan.template_keys)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         kind, _, name = key.partition(":")
         if kind == POD:
             await self._sync_pod(name)
@@ -83,7 +83,8 @@ class ResourceClaimController:
         else:
             claim = self._claims.store.get(name)
             if claim is not None:
-                await self._reservations.sync(claim)
+                return await self._reservations.sync(claim)
+        return None
 
     async def sync_crowd(self, key: str) -> None:
         """Queue the pods that ``key`` names by an index and a value."""

@@ -25,6 +25,10 @@ from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod, user_d
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.store import Store
 
+AGAIN_S = 60.0
+"""When to look again at a claim with a consumer that the cache does not show, and perhaps never will: it may be gone
+before the cache is filled anew."""
+
 
 class Reservations:
     """Reads and writes reservations. ``deleted``: the uids of pods and PodGroups whose deletion was observed."""
@@ -35,8 +39,9 @@ class Reservations:
         self._pods = pods
         self._deleted = deleted
 
-    async def sync(self, claim: ResourceClaim) -> None:
-        """Remove reservations that are over, then deallocate or delete the claim if it is unused."""
+    async def sync(self, claim: ResourceClaim) -> float | None:
+        """Remove reservations that are over, then deallocate or delete the claim if it is unused. Returns the seconds
+        until the next check, where the end of a consumer may bring no event."""
         reserved = claim.status.reserved_for
         held = await asyncio.gather(*(self._is_held(claim, consumer) for consumer in reserved))
         remaining = [consumer.uid for consumer, is_held in zip(reserved, held, strict=True) if is_held]
@@ -48,6 +53,10 @@ class Reservations:
             claim = await self._free(claim)
         if not remaining:
             await self._remove_unused(claim)
+        unseen = any(
+            is_held and not self._is_followed(claim, consumer) for consumer, is_held in zip(reserved, held, strict=True)
+        )
+        return AGAIN_S if unseen else None
 
     async def add(self, claim: ResourceClaim, consumer: Consumer) -> None:
         """Reserve an allocated claim. Raises Conflict if it has changed."""
@@ -55,11 +64,20 @@ class Reservations:
 
     async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
         """Whether a consumer may still use the claim. True for consumers of unknown kinds."""
-        if is_pod(consumer):
-            return await self._uses(PODS, self._pods, claim.namespace, consumer.name, consumer.uid)
-        if is_group(consumer) and self._caches.pod_groups is not None:
-            return await self._uses(POD_GROUPS, self._caches.pod_groups, claim.namespace, consumer.name, consumer.uid)
-        return True
+        resource, store = self._kind_of(consumer)
+        return store is None or await self._uses(resource, store, claim.namespace, consumer.name, consumer.uid)
+
+    def _is_followed(self, claim: ResourceClaim, consumer: Consumer) -> bool:
+        """Whether the cache shows a consumer, so that its end is an event. Consumers of unknown kinds have none."""
+        _, store = self._kind_of(consumer)
+        user: Object | None = store.get(f"{claim.namespace}/{consumer.name}") if store is not None else None
+        return store is None or (user is not None and user.uid == consumer.uid)
+
+    def _kind_of(self, consumer: Consumer) -> tuple[Resource[Any], Lister[Any] | None]:
+        """The kind of a consumer, and its cache; None for kinds that are not known here."""
+        if is_group(consumer):
+            return POD_GROUPS, self._caches.pod_groups
+        return PODS, self._pods if is_pod(consumer) else None
 
     async def _uses(self, resource: Resource[Any], store: Lister[Any], namespace: str, name: str, uid: str) -> bool:
         """Whether a pod or PodGroup exists, and may use claims.

@@ -229,6 +229,23 @@ async def test_a_user_that_the_cache_does_not_show_is_looked_up(world: World, sa
         held.release()
 
 
+async def test_a_reservation_ends_with_its_pod_though_the_cache_never_shows_it(world: World):
+    """As when a list takes the place of a watch: the devices would be lost."""
+    await make_claim(world)
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods")
+    async with running(world, transport=held):
+        await world.wait(1)
+        held.hold()
+        await world.pod("p", by_name("c") | NOWHERE)
+        await allocate(world, "c", "p")
+        await world.wait(5)
+        assert (await claim(world, "c"))["status"]["reservedFor"]
+        await world.delete(PODS, "p", grace_s=0)
+        await world.wait(70)
+        assert not (await claim(world, "c")).get("status")
+        held.release()
+
+
 async def test_a_pod_made_again_keeps_its_reservation_while_the_cache_shows_the_earlier_one(world: World):
     """Claims and pods come by different watches: the devices of a pod that runs must not be given to another one."""
     await make_claim(world)
