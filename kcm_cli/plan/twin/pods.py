@@ -339,10 +339,12 @@ def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> 
     run, last = container.run, container.last_run
     if container.role is Role.MAIN and run.lasts_s == script.SHORT_RUN_S and container.restart != "Always":
         run = last = replace(run, lasts_s=run_s)
-    ready = container.ready_s
+    ready, later = container.ready_s, container.later
     if ready_s is not None and container.role is Role.MAIN:
         ready = max(ready, ready_s)
-    return replace(container, run=run, last_run=last, ready_s=ready, stop_s=max(container.stop_s, STOP_S))
+        later = None if later is None else replace(later, ready_s=max(later.ready_s, ready_s))
+    stop_s = max(container.stop_s, STOP_S)
+    return replace(container, run=run, last_run=last, ready_s=ready, stop_s=stop_s, later=later)
 
 
 def _starts(pod: SimulatedPod) -> Iterator[float]:

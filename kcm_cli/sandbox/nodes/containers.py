@@ -52,9 +52,10 @@ def report(
 ) -> Report:
     running = current.started_at is not None
     age_s = now - current.started_at if current.started_at is not None else -1.0
-    started = running and age_s >= script.started_s
-    turns = sum(turn_s <= age_s for turn_s in script.turns_s)
-    ready = started and age_s >= script.ready_s and turns % 2 == 0
+    probing = script.probing(current.starts)
+    started = running and age_s >= probing.started_s
+    turns = sum(turn_s <= age_s for turn_s in probing.turns_s)
+    ready = started and age_s >= probing.ready_s and turns % 2 == 0
     if started and current.set_ready is not None and current.set_ready[0] <= now:
         ready = current.set_ready[1]
     ended = current.exit

@@ -261,12 +261,13 @@ def due(script: PodScript, state: PodState, now: float) -> float:
         if current.started_at is not None:
             if now < (unready := _unready_at(script, state, index)) < at:
                 at = unready
-            looks = (failure.at_s for failure in container.failures)
+            probing = container.probing(current.starts)
+            looks = (failure.at_s for failure in probing.failures)
             for delay_s in (
                 container.post_start.lasts_s,
-                container.started_s,
-                container.ready_s,
-                *container.turns_s,
+                probing.started_s,
+                probing.ready_s,
+                *probing.turns_s,
                 *looks,
             ):
                 instant = current.started_at + delay_s
@@ -381,7 +382,8 @@ def _passed_at(container: ContainerScript, current: ContainerState) -> float:
     """When an init container lets the next one start; infinity if it does not yet."""
     if container.role is Role.SIDECAR:
         begun = current.started_at
-        return math.inf if begun is None else begun + max(container.started_s, container.post_start.lasts_s)
+        started_s = container.probing(current.starts).started_s
+        return math.inf if begun is None else begun + max(started_s, container.post_start.lasts_s)
     ended = current.exit
     return ended.finished if ended is not None and ended.code == 0 else math.inf
 

@@ -115,7 +115,8 @@ def _of_probe(
         return
     probe = ended.cause
     if probe in ("liveness", "startup"):
-        text = next((failure.text for failure in container.failures if failure.probe == probe), SIMULATED_FAILURE)
+        failures = container.probing(ended.run).failures
+        text = next((failure.text for failure in failures if failure.probe == probe), SIMULATED_FAILURE)
         yield _unhealthy(pod, container, probe, text)
         title = "Container" if container.role is Role.MAIN else "Init container"
         end = ", will be restarted" if container.role is Role.MAIN and container.restart != "Never" else ""
@@ -127,7 +128,7 @@ def unhealthy(pod: SimulatedPod, script: PodScript, state: PodState, since: floa
     readiness is probed."""
     stop_at = state.stop.at if state.stop is not None else math.inf
     for container, current in zip(script.containers, state.containers, strict=True):
-        for failure in container.failures if current.started_at is not None else ():
+        for failure in container.probing(current.starts).failures if current.started_at is not None else ():
             at = (current.started_at or 0.0) + failure.at_s
             if since < at <= now and (failure.probe == "readiness" or at < stop_at):
                 yield _unhealthy(pod, container, failure.probe, failure.text)

@@ -106,6 +106,15 @@ class Hook(msgspec.Struct, frozen=True):
 NO_HOOK = Hook()
 
 
+class Probing(msgspec.Struct, frozen=True):
+    """What the probes of a run say, as in ``ContainerScript``."""
+
+    started_s: float
+    ready_s: float
+    turns_s: tuple[float, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
 class ContainerScript(msgspec.Struct, frozen=True):
     """A container's behaviour, in seconds from its start. ``stop_s``: from SIGTERM to its end, if its run has no
     ``signals``."""
@@ -129,6 +138,12 @@ class ContainerScript(msgspec.Struct, frozen=True):
     """The failures of its probes."""
     env_problems: tuple[tuple[str, str], ...] = ()
     """The variables whose values are not in files of emptyDirs as they should be, each with the error."""
+    later: Probing | None = None
+    """What the probes of runs after ``failing_runs`` say, where they find other files."""
+
+    def probing(self, number: int) -> "ContainerScript | Probing":
+        """What the probes of the run with this number say."""
+        return self if self.later is None or number <= self.failing_runs else self.later
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -290,30 +305,17 @@ class _Reader:
         known, again = self._probed(container)
         hooks = container.lifecycle or _NO_HOOKS
         post_start = self._hook(container, hooks.post_start)
-        started_s = _probe_s(container.startup_probe) if known.started_s is None else known.started_s
-        started_s = max(started_s, post_start.lasts_s)
-        self._record_writes(container, role, stages, started_s)
-        ready_s, turns = max(started_s, _probe_s(container.readiness_probe)), known.turns
-        if known.turns is not None:
-            ready_s, turns = (known.turns[0], known.turns[1:]) if known.turns else (math.inf, ())
-        ready_s = max(ready_s, annotated.seconds(READY_DELAY, scope, ready_s))
-        probes = {name.strip() for name in annotated.text(FAILING_PROBES, scope).split(",")}
+        probing, later = (self._probing(container, scope, each, post_start.lasts_s) for each in (known, again))
+        self._record_writes(container, role, stages, probing.started_s)
         first, last = _failing(first, known), _failing(last, again)
-        failures = list(known.failures)
-        if first != last:
+        if first != last or probing != later:
             failing = max(failing, 1)
-        if "startup" in probes and container.startup_probe is not None:
-            started_s = ready_s = math.inf
-        for name, probe, begins_s in (
-            ("liveness", container.liveness_probe, started_s),
-            ("startup", container.startup_probe, 0.0),
-        ):
-            if name in probes and probe is not None:
-                first, last = (_probed(each, name, probe, begins_s) for each in (first, last))
-                failures.append(_failure(name, probe, started_s))
-        if "readiness" in probes and container.readiness_probe is not None:
-            failures.append(_failure("readiness", container.readiness_probe, started_s))
-            ready_s = math.inf
+        failed = self._failing_probes(scope)
+        if "liveness" in failed and (probe := container.liveness_probe) is not None:
+            first = _probed(first, "liveness", probe, probing.started_s)
+            last = _probed(last, "liveness", probe, later.started_s)
+        if "startup" in failed and (probe := container.startup_probe) is not None:
+            first, last = (_probed(each, "startup", probe, 0.0) for each in (first, last))
         return ContainerScript(
             container.name,
             role,
@@ -322,15 +324,36 @@ class _Reader:
             first,
             failing,
             last,
-            started_s,
-            ready_s,
+            probing.started_s,
+            probing.ready_s,
             annotated.seconds(STOP_TIME, scope, 0.0),
             annotated.text(PULL_ERROR, scope),
-            turns or (),
+            probing.turns_s,
             post_start,
             self._hook(container, hooks.pre_stop),
-            tuple(failures),
+            probing.failures,
+            later=None if probing == later else later,
         )
+
+    def _failing_probes(self, scope: str) -> set[str]:
+        return {name.strip() for name in self._annotations.text(FAILING_PROBES, scope).split(",")}
+
+    def _probing(self, container: SimulatedContainer, scope: str, known: Probed, least_s: float) -> Probing:
+        """What the probes of a run say. least_s: it does not count as started before."""
+        startup, readiness = container.startup_probe, container.readiness_probe
+        started_s = max(_probe_s(startup) if known.started_s is None else known.started_s, least_s)
+        ready_s, turns = max(started_s, _probe_s(readiness)), known.turns or ()
+        if known.turns is not None:
+            ready_s, turns = (turns[0], turns[1:]) if turns else (math.inf, ())
+        ready_s = max(ready_s, self._annotations.seconds(READY_DELAY, scope, ready_s))
+        failed = self._failing_probes(scope)
+        if "startup" in failed and startup is not None:
+            started_s = ready_s = math.inf
+        if "readiness" in failed and readiness is not None:
+            ready_s = math.inf
+        probes = (("liveness", container.liveness_probe), ("startup", startup), ("readiness", readiness))
+        always = [_failure(name, probe, started_s) for name, probe in probes if name in failed and probe is not None]
+        return Probing(started_s, ready_s, turns, (*known.failures, *always))
 
     def _program(self, container: SimulatedContainer, command: Sequence[str] = ()) -> "Program":
         return program_of(container, self._pod, self._objects, command, made=self._empty_dirs)

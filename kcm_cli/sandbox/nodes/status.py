@@ -154,7 +154,7 @@ def _is_starting(container: ContainerScript, current: ContainerState, now: float
     """Whether it is a sidecar that runs and has not started up yet."""
     if container.role is not Role.SIDECAR or current.started_at is None:
         return False
-    return now < current.started_at + container.started_s
+    return now < current.started_at + container.probing(current.starts).started_s
 
 
 def _succeeded(script: PodScript, state: PodState) -> bool:

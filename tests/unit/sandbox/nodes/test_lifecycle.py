@@ -1335,6 +1335,45 @@ async def test_what_a_failed_probe_leads_to_is_reported(world: World):
     assert await killings("sidecar") == ["Init container s failed startup probe"]
 
 
+async def test_the_probes_of_a_later_run_read_what_it_finds(world: World):
+    """kubernetes#132826: a sidecar does not start up at first."""
+    mount = {"volumeMounts": [{"name": "d", "mountPath": "/d"}]}
+    script = "if test -f /d/again; then touch /tmp/ok; fi; touch /d/again; sleep 1000"
+    sidecar = {
+        **{"name": "s", "image": "x", "restartPolicy": "Always", "command": ["sh", "-c", script], **mount},
+        "startupProbe": {"exec": {"command": ["cat", "/tmp/ok"]}, "periodSeconds": 1, "failureThreshold": 3},
+    }
+    main = {"name": "m", "image": "x", "startupProbe": {"exec": {"command": ["true"]}}}
+    volumes = [{"name": "d", "emptyDir": {}}]
+    spec = {"restartPolicy": "Never", "initContainers": [sidecar], "containers": [main], "volumes": volumes}
+    await world.pod("a", spec)
+    await world.wait(2)
+    assert (await world.status("a"))["initContainerStatuses"][0]["restartCount"] == 0
+    await world.wait(3)
+    status = await world.status("a")
+    assert status["initContainerStatuses"][0]["restartCount"] == 1
+    assert status["phase"] == "Running"
+    assert (await world.condition("a", "Ready"))["status"] == "True"
+
+
+async def test_a_later_run_may_be_ready_sooner(world: World):
+    script = "if ! test -f /d/made; then sleep 20; touch /d/made; fi; touch /tmp/ready; sleep 1000"
+    container = {
+        **{"name": "c", "image": "x", "command": ["sh", "-c", script]},
+        "volumeMounts": [{"name": "d", "mountPath": "/d"}],
+        "readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1},
+    }
+    await world.pod("a", {"containers": [container], "volumes": [{"name": "d", "emptyDir": {}}]})
+    await world.wait(10)
+    assert (await world.condition("a", "Ready"))["status"] == "False"
+    await world.wait(15)
+    assert (await world.condition("a", "Ready"))["status"] == "True"
+    world.cluster.nodes.kill_container("default/a")
+    await world.wait(5)
+    status = await world.status("a")
+    assert (status["containerStatuses"][0]["restartCount"], status["containerStatuses"][0]["ready"]) == (1, True)
+
+
 async def test_other_probes_wait_for_the_startup_probe(world: World):
     probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
     slow = {**probe, "initialDelaySeconds": 60}

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes import machine
-from kcm_cli.sandbox.nodes.script import NO_HOOK, ContainerScript, Hook, PodScript, Role, Run
+from kcm_cli.sandbox.nodes.script import NO_HOOK, ContainerScript, Hook, PodScript, Probing, Role, Run
 
 seconds = st.sampled_from([0.0, 0.5, 1.0, 3.0, 10.0, 60.0, math.inf])
 short = st.sampled_from([0.0, 0.5, 1.0, 5.0])
@@ -32,6 +32,7 @@ def containers(draw: st.DrawFn, role: Role, index: int) -> ContainerScript:
         draw(seconds),
         post_start=NO_HOOK if role is Role.INIT else draw(hooks),
         pre_stop=NO_HOOK if role is Role.INIT else draw(hooks),
+        later=draw(st.none() | st.builds(Probing, short, seconds)),
     )
 
 
