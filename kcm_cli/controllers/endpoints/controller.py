@@ -10,14 +10,14 @@ import logging
 from contextlib import suppress
 
 from kcm_cli.api.core import PODS, SERVICES, Service
-from kcm_cli.api.endpoints import ENDPOINTS
+from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.api.well_known import LEADER
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import Member, Served, Snapshot, new_memo, plan
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Stage
@@ -76,14 +76,21 @@ class EndpointsController:
 
     async def _delete(self, key: str) -> None:
         """Delete the Endpoints of a deleted Service, whether or not the cache has them; if it has, no others of the
-        name, which may belong to a new Service."""
+        name, which may belong to a new Service. That one is looked for first: the cache of Services may be behind."""
         self._seen.pop(key, None)
         self._memos.pop(key, None)
         namespace, name = split_key(key)
         known = self._endpoints.store.get(key)
+        if known is not None and await self._client.find(SERVICES, namespace, name, metadata_only=True) is not None:
+            return  # its event will queue the key
         uid = known.uid if known is not None else ""
         with suppress(NotFound):  # deleted already
             await self._client.delete(ENDPOINTS, namespace, name, uid=uid, reason="service is gone")
+
+    def lost(self, endpoints: Endpoints) -> Keys:
+        """The key of deleted Endpoints that are to be created again. Those without a Service are their user's, who may
+        be replacing them."""
+        return (endpoints.key,) if self._services.store.get(endpoints.key) is not None else ()
 
 
 CONTROLLER = Controller(
@@ -98,7 +105,7 @@ CONTROLLER = Controller(
                 updated=PodServices.services_of_changed,
                 after=lambda context: context.config(EndpointsConfig).updates_batch_period_s,
             ),
-            Watch(ENDPOINTS, deleted=own_key),
+            Watch(ENDPOINTS, deleted=EndpointsController.lost),
         ),
         sync=EndpointsController.sync,
         failures=Failures(

@@ -1,11 +1,15 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
 import pytest
 
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, Response, Stream
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.world import World, resource
 
 pytestmark = pytest.mark.cluster(alone=True)
@@ -32,6 +36,74 @@ async def test_endpoints_of_a_service_that_was_created_again_are_kept(world: Wor
         await world.wait(60)
         assert len(came) == 1
         assert (await world.get(ENDPOINTS, "web"))["subsets"] == SUBSETS
+
+
+class Lagging(Held):
+    """The first look at Endpoints waits until something has happened that watches of Services do not show."""
+
+    def __init__(self, world: World, happens: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(world.server.transport(), world.clock, "/api/v1/services")
+        self._happens = happens
+        self._once = asyncio.Lock()
+        self.happened = False
+
+    async def send(self, request: Request) -> Response:
+        await self._before(request)
+        return await super().send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        await self._before(request)
+        async with super().stream(request) as stream:
+            yield stream
+
+    async def _before(self, request: Request) -> None:
+        if request.path == "/api/v1/endpoints":
+            async with self._once:
+                if not self.happened:
+                    await self._clock.sleep(5)
+                    self.hold()
+                    await self._happens()
+                    self.happened = True
+
+
+async def test_endpoints_are_kept_whose_service_the_cache_does_not_show_yet(world: World):
+    """Both were created while the manager started."""
+
+    async def make() -> None:
+        await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}]}})
+        await world.create(ENDPOINTS, {**NAME, "subsets": SUBSETS})
+
+    transport = Lagging(world, make)
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"], transport=transport):
+        await world.wait(30)
+        assert transport.happened
+        assert not await world.is_deleted("web", ENDPOINTS)
+        transport.release()
+        await world.wait(30)
+        assert (await world.get(ENDPOINTS, "web"))["subsets"] == SUBSETS
+
+
+async def test_endpoints_without_a_service_may_be_replaced(world: World):
+    """Their deletion asks for no other one: their user may have created them again."""
+    noting = Noting(world.server.transport())
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"], transport=noting):
+        await world.wait(5)
+        await world.create(ENDPOINTS, NAME)
+        await world.wait(5)
+        await world.delete(ENDPOINTS, "web")
+        await world.create(ENDPOINTS, {**NAME, "subsets": SUBSETS})
+        await world.wait(5)
+        assert noting.written() == []
+
+
+async def test_endpoints_that_someone_deletes_are_created_again(world: World):
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
+        await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}], "selector": {"app": "web"}}})
+        await world.wait(5)
+        await world.delete(ENDPOINTS, "web")
+        await world.wait(5)
+        assert not await world.is_deleted("web", ENDPOINTS)
 
 
 async def test_endpoints_without_a_service_are_deleted_at_the_start(world: World):
