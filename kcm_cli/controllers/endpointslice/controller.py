@@ -139,7 +139,7 @@ class EndpointSliceController:
     def _note(self, key: str, address_type: str, planned: Slicing) -> None:
         self._metrics.planned(key, address_type, planned)
         if planned.zones is None:
-            self.zones.forget(key, address_type)
+            self.zones.forget(key, address_type, planned.unhinted)
         else:
             self.zones.note(key, address_type, planned.zones)
 

@@ -4,6 +4,7 @@ upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByAddressType,
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +24,8 @@ class Slicing(msgspec.Struct, frozen=True):
     """The decision about one address type.
 
     changed: the number of slices to write. problems: errors that stop no write; the sync fails after them. zones: the
-    number of endpoints by zone if hints are set, else None. topology and distribution: labels of the metric of changed
+    number of endpoints by zone if hints are set, else None. unhinted: the number of ready endpoints that the nodes
+    allow no hints for, which the Service wants; else None. topology and distribution: labels of the metric of changed
     slices.
     """
 
@@ -32,6 +34,7 @@ class Slicing(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     notices: tuple[Notice, ...]
     zones: Mapping[str, int] | None
+    unhinted: int | None
     added: int
     removed: int
     efficiency: Mapping[Ports, Efficiency]
@@ -58,16 +61,20 @@ def plan(snapshot: Snapshot, address_type: str) -> Slicing:
     if len(changes.delete) == len(existing) and not changes.create:
         _keep_placeholder(snapshot, address_type, changes)
         efficiency[()] = Efficiency(0, 1)
-    zones, notices = _hints(snapshot, address_type, changes)
+    hints = _hints(snapshot, address_type, changes)
     changes.recycle([slice_ for slice_ in changes.delete if owned_by(slice_, service, SERVICES.kind)])
+    for draft in changes.update:
+        if draft.recycled and draft.existing is not None:
+            draft.annotations = dict(draft.existing.annotations)
     value = distribution(service, prefer_same=snapshot.prefer_same)
     auto = topology.wants_hints(service.annotations)
     return Slicing(
         _stages(snapshot, changes),
         len(changes.create) + len(changes.update) + len(changes.delete),
         tuple(sorted(wanted.unplaced)),
-        notices,
-        zones,
+        hints.notices,
+        hints.zones,
+        hints.refused,
         sum(group.added for group, _ in packed.values()),
         sum(group.removed for group, _ in packed.values()),
         efficiency,
@@ -107,7 +114,15 @@ def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -
     changes.create.append(Draft(address_type, (), labels, []))
 
 
-def _hints(snapshot: Snapshot, address_type: str, changes: Changes) -> tuple[dict[str, int] | None, tuple[Notice, ...]]:
+class _Hints(NamedTuple):
+    """See ``Slicing``. ``refused``: its ``unhinted``."""
+
+    zones: dict[str, int] | None = None
+    refused: int | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+def _hints(snapshot: Snapshot, address_type: str, changes: Changes) -> _Hints:
     """Set or remove hints: by the Service's annotation if it has one, else by its traffic distribution."""
     service = snapshot.service
     if topology.wants_hints(service.annotations):
@@ -115,18 +130,21 @@ def _hints(snapshot: Snapshot, address_type: str, changes: Changes) -> tuple[dic
             zones = topology.add_hints(changes, snapshot.ratios)
         except topology.Unhintable as why:
             remove_hints(changes)
-            return None, (_notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", str(why)),)
+            notice = _notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", str(why))
+            return _Hints(None, why.endpoints, (notice,))
         if snapshot.hinted:
-            return zones, ()
-        return zones, (_notice(snapshot, address_type, "Normal", "TopologyAwareHintsEnabled", topology.ENABLED),)
+            return _Hints(zones)
+        notice = _notice(snapshot, address_type, "Normal", "TopologyAwareHintsEnabled", topology.ENABLED)
+        return _Hints(zones, None, (notice,))
     value = distribution(service, prefer_same=snapshot.prefer_same)
     if value:
         distribute(changes, value)
     else:
         remove_hints(changes)
     if not snapshot.hinted:
-        return None, ()
-    return None, (_notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", topology.DISABLED),)
+        return _Hints()
+    notice = _notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", topology.DISABLED)
+    return _Hints(None, None, (notice,))
 
 
 def _notice(snapshot: Snapshot, address_type: str, type_: str, reason: str, text: str) -> Notice:

@@ -44,7 +44,14 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class Unhintable(Exception):
-    """Hints cannot be set; the text says why."""
+    """Hints cannot be set; the text says why.
+
+    endpoints: the number of ready endpoints if the nodes do not allow hints for so many; else None.
+    """
+
+    def __init__(self, text: str, endpoints: int | None = None) -> None:
+        super().__init__(text)
+        self.endpoints = endpoints
 
 
 def wants_hints(annotations: Mapping[str, str]) -> bool:
@@ -89,6 +96,15 @@ def overloaded(counts: Mapping[str, int], ratios: Ratios | None) -> bool:
     return any(counts.get(zone, -1) < math.ceil(total * ratio * (1 / (1 + OVERLOAD))) for zone, ratio in ratios.items())
 
 
+def hintable(endpoints: int, ratios: Ratios | None) -> bool:
+    """Whether the nodes allow hints for this number of ready endpoints."""
+    try:
+        _allocate(endpoints, ratios)
+    except Unhintable:
+        return False
+    return True
+
+
 def add_hints(changes: Changes, ratios: Ratios | None) -> Counts:
     """Set hints; returns the number of endpoints by zone. Raises Unhintable, after which hints have to be removed."""
     allocations = _allocate(_ready_endpoints(changes), ratios)
@@ -116,14 +132,14 @@ def _ready_endpoints(changes: Changes) -> int:
 
 def _allocate(endpoints: int, ratios: Ratios | None) -> dict[str, Allocation]:
     if ratios is None:
-        raise Unhintable(NO_NODE_INFO)
+        raise Unhintable(NO_NODE_INFO, endpoints)
     about = f"({endpoints} endpoints, {len(ratios)} zones)"
     if len(ratios) > endpoints:
-        raise Unhintable(f"{TOO_FEW} {about}")
+        raise Unhintable(f"{TOO_FEW} {about}", endpoints)
     minima = {zone: math.ceil(ratio * endpoints * (1 / (1 + OVERLOAD))) for zone, ratio in ratios.items()}
     spare = endpoints - sum(minima.values())
     if spare < 0:
-        raise Unhintable(f"{OVERLOADED} {about}")
+        raise Unhintable(f"{OVERLOADED} {about}", endpoints)
     return {
         zone: Allocation(minimum, minimum + spare, max(ratios[zone] * endpoints, float(minimum)))
         for zone, minimum in minima.items()

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kcm_cli.api.discovery import EndpointConditions
+from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointConditions
 from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.planning.actions import Create, Update
@@ -192,6 +192,21 @@ def test_annotations_and_unknown_fields_of_a_slice_survive():
     (after,) = apply([kept], writes(snapshot([pod("a", ready=False)], [kept])))
     assert after.annotations == {"own": "note"}
     assert msgspec.json.decode(after.raw)["future"] == {"field": 1}
+
+
+@pytest.mark.parametrize("port", [81, None], ids=["other ports", "no endpoints are left"])
+def test_annotations_of_a_slice_survive_that_it_is_used_for_something_else(port):
+    (slice_,) = settled(snapshot([pod("a")], trigger_time="2026-01-01T00:00:01Z"))
+    doc = msgspec.json.decode(slice_.raw)
+    doc["metadata"]["annotations"] |= {"own": "note"}
+    noted = ENDPOINT_SLICES.decode(msgspec.json.encode(doc))
+    ports = [{"port": port, "targetPort": port, "protocol": "TCP"}]
+    shot = snapshot([], [noted]) if port is None else snapshot([pod("a")], [noted], service(ports=ports))
+    done = writes(shot)
+    assert verbs(done) == ["Update"]
+    (after,) = apply([noted], done)
+    assert [one.port for one in after.ports] == ([] if port is None else [port])
+    assert after.annotations == {"own": "note"}
 
 
 def test_metrics():

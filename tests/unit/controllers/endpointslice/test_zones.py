@@ -120,10 +120,28 @@ async def test_an_incomplete_node_removes_all_hints(world: World, story: Story):
         await world.wait(30)
         assert set(await story.hints()) == {"-"}
         await world.delete(NODES, "poor")
-        await world.wait(1)
-        await world.pod("more", {"labels": {"app": "web"}, "nodeName": (await story.nodes())[0]})
         await world.wait(30)
         assert "-" not in await story.hints()
+
+
+async def test_hints_are_set_when_the_nodes_allow_them(world: World, story: Story):
+    """Until then no change of a node makes a sync of the Service necessary."""
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(1, 1, 0)
+        await world.wait(30)
+        assert set(await story.hints()) == {"-"}
+        before = await story.messages()
+        assert "Insufficient number of endpoints (2 endpoints, 3 zones), addressType: IPv4" in before
+        *_, last = await story.nodes()
+        await story.zone(last, "z4")
+        await world.wait(30)
+        assert await story.messages() == before
+        excluded = {"node-role.kubernetes.io/control-plane": "", ZONE: "z5"}
+        await world.patch(NODES, last, {"metadata": {"labels": excluded}})
+        await world.wait(30)
+        assert await story.hints() == {"z0": 1, "z1": 1}
 
 
 async def test_removing_the_annotation_of_a_service_removes_hints(world: World, story: Story):
