@@ -67,6 +67,7 @@ class SliceTracker:
 
     def slice_updated(self, old: EndpointSlice, new: EndpointSlice) -> Keys:
         if old.labels.get(SERVICE_NAME) != new.labels.get(SERVICE_NAME):
+            self._written.get(old.service_key, {}).pop(old.uid, None)
             return (*_service(new), *_service(old))
         changed = self._managed(old) != self._managed(new) or (self._managed(new) and self._foreign_change(new))
         return _service(new) if changed else ()

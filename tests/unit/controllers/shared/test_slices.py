@@ -170,6 +170,7 @@ def test_a_change_of_the_service_queues_both():
     world.tracker.wrote(slice_(5))
     world.put(slice_(5), slice_(6, service="db"))
     assert sorted(world.changed) == ["ns/db", "ns/web"]
+    assert not any(world.tracker._written.values())
 
 
 def test_a_removed_service_has_no_writes():
