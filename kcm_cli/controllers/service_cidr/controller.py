@@ -49,6 +49,7 @@ class ServiceCIDRController:
         if found.releases:
             async with self._ending:
                 live = await list_readable(self._client, SERVICE_CIDRS)
+                current = next((one for one in live.items if one.uid == current.uid), current)
                 await self._carry_out(current, self._plan(current, live.items))
         else:
             await self._carry_out(current, found)
@@ -94,7 +95,7 @@ class ServiceCIDRController:
     # -- events
 
     def overlapping(self, one: ServiceCIDR) -> Keys:
-        """The names of a new ServiceCIDR and of those that overlap it, which may be deletable now."""
+        """The names of a new or wider ServiceCIDR and of those that overlap it, which may be deletable now."""
         return {one.name, *plan.overlapping(one, self._ranges.store)}
 
     def ranges_of(self, obj: IPAddress) -> Keys:
@@ -110,8 +111,9 @@ def near(one: ServiceCIDR, addresses: Store[IPAddress]) -> Iterator[IPAddress]:
 
 
 def changed(controller: ServiceCIDRController, old: ServiceCIDR, new: ServiceCIDR) -> Keys:
-    """The name of the changed ServiceCIDR. Its networks never change."""
-    return (new.name,)
+    """The name of the changed ServiceCIDR; where it has got a network of the other family, also those that overlap
+    it."""
+    return (new.name,) if old.spec.cidrs == new.spec.cidrs else controller.overlapping(new)
 
 
 CONTROLLER = Controller(

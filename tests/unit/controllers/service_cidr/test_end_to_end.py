@@ -35,6 +35,19 @@ async def service(world: World, ip: str, name: str = "web") -> None:
     await world.create(SERVICES, {"metadata": {"name": name}, "spec": {"clusterIP": ip, "ports": [{"port": 80}]}})
 
 
+async def address(world: World, text: str) -> None:
+    """As an API server allocates it."""
+    labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+    parent = {"resource": "services", "namespace": "default", "name": "web"}
+    await world.create(ADDRESSES, {"metadata": {"name": text, "labels": labels}, "spec": {"parentRef": parent}})
+
+
+async def widen(world: World) -> None:
+    """Give the default range a network of IPv6, as when a cluster becomes dual-stack."""
+    blocks = (await world.get(RANGES, "kubernetes"))["spec"]["cidrs"]
+    await world.patch(RANGES, "kubernetes", {"spec": {"cidrs": [*blocks, "fd00::/108"]}})
+
+
 async def condition(world: World, name: str = "more") -> tuple[str, str]:
     (found,) = (await world.get(RANGES, name))["status"]["conditions"]
     return found["status"], found["reason"]
@@ -124,12 +137,41 @@ async def test_an_address_created_in_the_grace_period_keeps_the_range(world: Wor
         await world.wait()
         await world.delete(RANGES, "more")
         await world.wait(5)
-        labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
-        parent = {"resource": "services", "namespace": "default", "name": "late"}
-        doc = {"metadata": {"name": "192.168.0.9", "labels": labels}, "spec": {"parentRef": parent}}
-        await world.create(ADDRESSES, doc)
+        await address(world, "192.168.0.9")
         await world.wait(30)
         assert await condition(world) == ("False", "Terminating")
+
+
+async def test_a_range_is_released_when_another_one_gets_its_addresses(world: World):
+    async with running(world):
+        await add(world, "more", "fd00::/112")
+        await world.wait()
+        await address(world, "fd00::7")
+        await world.delete(RANGES, "more")
+        await world.wait(30)
+        assert await condition(world) == ("False", "Terminating")
+        await widen(world)
+        await world.wait()
+        assert await world.is_deleted("more", RANGES)
+
+
+async def test_a_range_that_gets_addresses_while_it_is_deleted_is_kept(world: World):
+    """The cache shows its former networks."""
+    held = Held(world.server.transport(), world.clock, "/apis/networking.k8s.io/v1/servicecidrs")
+    async with running(world, held):
+        await world.wait()
+        await add(world, "wider", "10.0.0.0/8")
+        await world.wait()
+        await address(world, "fd00::7")
+        await world.delete(RANGES, "kubernetes")
+        await world.wait(2)
+        held.hold()
+        await widen(world)
+        await world.wait(30)
+        assert not await world.is_deleted("kubernetes", RANGES)
+        held.release()
+        await world.wait(5)
+        assert await condition(world, "kubernetes") == ("False", "Terminating")
 
 
 async def test_of_two_ranges_with_the_same_addresses_one_is_kept(world: World):
