@@ -85,6 +85,23 @@ async def test_an_aggregated_role_may_be_part_of_another(world: World, story: St
         assert await story.verbs("above") == ["get"] == await story.verbs()
 
 
+async def test_roles_that_are_parts_of_each_other_lose_the_rules_of_a_deleted_part(world: World, story: Story):
+    """Each had them from the other one."""
+    one, other = {"example.com/one": "true"}, {"example.com/other": "true"}
+    async with story.running():
+        await story.all("one", other)
+        await story.all("other", one)
+        await world.patch(ROLES, "one", {"metadata": {"labels": one}})
+        await world.patch(ROLES, "other", {"metadata": {"labels": other}})
+        await story.part("a", "get", labels=one)
+        await story.part("b", "list", labels=other)
+        await world.wait(2)
+        assert set(await story.verbs("one")) == {"get", "list"} == set(await story.verbs("other"))
+        await world.delete(ROLES, "a")
+        await world.wait(2)
+        assert await story.verbs("one") == ["list"] == await story.verbs("other")
+
+
 async def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(world: World, story: Story):
     async with story.running():
         await story.all()
