@@ -8,11 +8,11 @@ upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 from kcm_cli.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap, Namespace
 from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import plan
-from kcm_cli.controllers.shared.root_ca import root_ca_of
+from kcm_cli.controllers.shared.root_ca import RELOAD_S, RootCA
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import ApiError, NotFound
@@ -24,16 +24,19 @@ class RootCAPublisher:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self._root_ca = root_ca_of(context).decode(errors="replace")
+        self._root_ca = RootCA(context)
         self._metrics = CodedSyncMetrics(context.metrics, context.clock, "root_ca_cert_publisher", "a namespace")
+        self._namespaces = context.cache(NAMESPACES).store
         self._config_maps = context.cache(CONFIG_MAPS).store
+        (self._queue,) = context.queues
 
     async def sync(self, key: str) -> None:
         with self._metrics.measured():
             await self._publish(key)
 
     async def _publish(self, namespace: str) -> None:
-        action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), self._root_ca)
+        root_ca = self._root_ca.pem.decode(errors="replace")
+        action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), root_ca)
         if action is None:
             return
         try:
@@ -41,6 +44,12 @@ class RootCAPublisher:
         except ApiError as error:
             if not (isinstance(action, Create) and (isinstance(error, NotFound) or error.namespace_terminating)):
                 raise
+
+    async def reload(self) -> None:
+        """Queue all namespaces if the CA has changed."""
+        if self._root_ca.reload():
+            for namespace in filter(is_active, self._namespaces):
+                self._queue.add(namespace.name)
 
 
 def is_active(namespace: Namespace) -> bool:
@@ -74,5 +83,6 @@ CONTROLLER = Controller(
         sync=RootCAPublisher.sync,
         failures=unhandled('syncing "{key}" failed: {error}'),
     ),
+    passes=(Periodic(RootCAPublisher.reload, pause_s=lambda publisher: RELOAD_S, delayed=True),),
     announces=starting("root CA cert publisher controller"),
 )

@@ -19,10 +19,10 @@ from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
-from kcm_cli.controllers.shared.root_ca import root_ca_of
+from kcm_cli.controllers.shared.root_ca import RELOAD_S, RootCA
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
@@ -49,7 +49,8 @@ class TokenController:
         """Raises StartError."""
         self._client = context.client
         self._signer = LegacyTokenSigner.from_file(context.config(ServiceAccountTokenConfig).service_account_key_file)
-        self._root_ca = root_ca_of(context)
+        self._root_ca = RootCA(context)
+        _, self._secret_queue = context.queues
         self._accounts = context.cache(SERVICE_ACCOUNTS)
         self._secrets = context.cache(SECRETS)
 
@@ -114,7 +115,7 @@ class TokenController:
             )
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
-        if not plan.plan(cached, self._root_ca):
+        if not plan.plan(cached, self._root_ca.pem):
             return
         try:
             live = await self._client.get(SECRETS, cached.namespace, cached.name)
@@ -129,12 +130,12 @@ class TokenController:
             return  # deleted or changed: its event will queue the key
 
     def _changes(self, account: ServiceAccount, secret: Secret) -> dict[FieldPath, Value]:
-        need = plan.plan(secret, self._root_ca)
+        need = plan.plan(secret, self._root_ca.pem)
         if not need:
             return {}
         changes: dict[FieldPath, Value] = {}
         if plan.CA in need:
-            changes[("data", plan.CA)] = base64_text(self._root_ca)
+            changes[("data", plan.CA)] = base64_text(self._root_ca.pem)
         if plan.NAMESPACE in need:
             changes[("data", plan.NAMESPACE)] = base64_text(secret.namespace.encode())
         if plan.TOKEN in need:
@@ -166,11 +167,18 @@ class TokenController:
                 reason=f"secret {secret} is gone",
             )
 
+    async def reload(self) -> None:
+        """Queue all Secrets if the CA has changed."""
+        if self._root_ca.reload():
+            for secret in self._secrets.store:
+                for key in self.secret_key(secret):
+                    self._secret_queue.add(key)
+
     def account_key(self, account: ServiceAccount) -> Keys:
         """The account's key."""
         return (_key(account.namespace, account.name, account.uid),)
 
-    def secret_key(self, secret: Secret) -> Keys:
+    def secret_key(self, secret: Secret) -> tuple[str, ...]:
         """The token's key, with the account in its annotations."""
         if secret.type != ACCOUNT_TOKEN:
             return ()
@@ -218,5 +226,6 @@ CONTROLLER = Controller(
             retries=MAX_RETRIES,
         ),
     ),
+    passes=(Periodic(TokenController.reload, pause_s=lambda controller: RELOAD_S, delayed=True),),
     enabled=lambda context: bool(context.config(ServiceAccountTokenConfig).service_account_key_file),
 )

@@ -76,6 +76,20 @@ async def test_the_bundle_is_restored_also_with_lost_answers(world: World, tmp_p
         assert 'clustertrustbundle_publisher_sync_total{code="500"}' in shown
 
 
+async def test_a_changed_file_is_published_in_a_new_bundle(world: World, tmp_path):
+    (tmp_path / "ca").write_text(CA)
+    config, kind = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca")), CLUSTER_TRUST_BUNDLES
+    await serve_selectable(world, kind, "signerName")
+    transport = Renaming(world.server.transport())
+    async with controllers(world, config, names=[NAME], transport=transport):
+        await world.wait(10)
+        (tmp_path / "ca").write_text(f"# new\n{CA}")
+        await world.wait(70)
+        (found,) = await world.items(kind)
+        assert found["metadata"]["name"] == bundle_name(f"# new\n{CA}").replace(OURS, THEIRS)
+        assert found["spec"]["trustBundle"] == f"# new\n{CA}"
+
+
 async def test_without_a_ca_nothing_is_published(world: World):
     await serve_selectable(world, CLUSTER_TRUST_BUNDLES, "signerName")
     async with controllers(world, ServiceAccountTokenConfig(), names=[NAME]):

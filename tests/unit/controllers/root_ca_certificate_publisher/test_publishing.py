@@ -98,6 +98,19 @@ async def test_without_a_file_the_ca_of_the_kubeconfig_is_published(world: World
         assert await story.data("default") == GOOD
 
 
+async def test_a_changed_file_is_published(world: World, tmp_path):
+    """And what is no certificate is not."""
+    story = Story(world, tmp_path)
+    async with story.running():
+        await world.wait(2)
+        (tmp_path / "ca").write_text("")
+        await world.wait(70)
+        assert await story.data("default") == GOOD
+        (tmp_path / "ca").write_text(f"# new\n{CA}")
+        await world.wait(70)
+        assert await story.data("default") == {"ca.crt": f"# new\n{CA}"}
+
+
 async def test_a_terminating_namespace_gets_none(world: World, tmp_path):
     story = Story(world, tmp_path)
     async with story.running():

@@ -86,6 +86,18 @@ async def test_removed_data_is_generated_again(world: World, config):
         assert (await story.data())["token"].count(".") == 2
 
 
+async def test_a_changed_ca_is_in_the_tokens_that_there_are(world: World, config, tmp_path):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await story.secret()
+        await world.wait(2)
+        before = await story.data()
+        (tmp_path / "ca").write_text(f"# new\n{CA}")
+        await world.wait(70)
+        assert await story.data() == before | {"ca.crt": f"# new\n{CA}"}
+
+
 async def test_other_secrets_are_not_changed(world: World, config):
     story = Story(world, config)
     async with story.running():
