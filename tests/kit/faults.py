@@ -1,6 +1,7 @@
 """Transports that answer by themselves, or with configurable failures."""
 
 import json
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, TransportError
+from kcm_cli.rest.transport import Around, ConnectionLost, Request, Response, Stream, Transport, TransportError
 
 
 class Answering:
@@ -154,6 +155,42 @@ class Held(Around):
         async for chunk in chunks:
             while self._holding:
                 await self._clock.sleep(0.1)
+            yield chunk
+
+
+class Late(Around):
+    """News come up to three seconds late, each kind's at its own pace; of each third write the answer is lost, or the
+    write itself. ``steady`` ends that."""
+
+    def __init__(self, inner: Transport, clock: Clock, rng: random.Random) -> None:
+        super().__init__(inner)
+        self._clock, self._rng = clock, rng
+        self._steady = False
+        self.faults = 0
+
+    def steady(self) -> None:
+        self._steady = True
+
+    async def send(self, request: Request) -> Response:
+        fails = request.method != "GET" and not self._steady and self._rng.random() < 0.3
+        if fails and self._rng.random() < 0.3:
+            self.faults += 1
+            raise ConnectionLost("broken on the way there")
+        response = await self._inner.send(request)
+        if fails:
+            self.faults += 1
+            raise ConnectionLost("broken on the way back")
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            yield Stream(stream.status, stream.headers, self._late(stream.chunks))
+
+    async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if not self._steady:
+                await self._clock.sleep(self._rng.choice((0.0, 0.05, 3.0)))
             yield chunk
 
 

@@ -8,14 +8,13 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from kcm_cli.component.clock import Clock
-from kcm_cli.rest.transport import Around, ConnectionLost, Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
+from tests.kit.faults import Late
 from tests.kit.simulation import NAMESPACE, World, simulate
 from tests.kit.workload import deployment, job, stateful_set, template
 
@@ -25,39 +24,19 @@ ONLY = ("serviceaccount", "deployment", "replicaset", "statefulset", "daemonset"
 WANTED = {"ReplicaSet": SIZE, "StatefulSet": SIZE, "Job": SIZE, "DaemonSet": NODES}
 
 
-class Late(Around):
-    """News come up to three seconds late, each kind's at its own pace; of each third write the answer is lost, or the
-    write itself. Counts the pods that were really made, by the kind of their owner."""
+class Made(Around):
+    """Counts the pods that were really made, by the kind of their owner."""
 
-    def __init__(self, inner: Transport, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
-        self._clock, self._rng = clock, rng
-        self.made: Counter[str] = Counter()
-        self.faults = 0
+        self.by_kind: Counter[str] = Counter()
 
     async def send(self, request: Request) -> Response:
-        fails = request.method != "GET" and self._rng.random() < 0.3
-        if fails and self._rng.random() < 0.3:
-            self.faults += 1
-            raise ConnectionLost("broken on the way there")
         response = await self._inner.send(request)
         if request.method == "POST" and request.path.endswith("/pods") and response.status == 201:
             owners: list[dict[str, Any]] = json.loads(request.body)["metadata"]["ownerReferences"]
-            self.made[owners[0]["kind"]] += 1
-        if fails:
-            self.faults += 1
-            raise ConnectionLost("broken on the way back")
+            self.by_kind[owners[0]["kind"]] += 1
         return response
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        async with self._inner.stream(request) as stream:
-            yield Stream(stream.status, stream.headers, self._late(stream.chunks))
-
-    async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for chunk in chunks:
-            await self._clock.sleep(self._rng.choice((0.0, 0.05, 3.0)))
-            yield chunk
 
 
 def daemon_set(name: str) -> dict[str, Any]:
@@ -68,10 +47,12 @@ def daemon_set(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(6))
 def test_no_pod_is_created_twice(seed: int) -> None:
     async def story(world: World) -> None:
+        made: list[Made] = []
         late: list[Late] = []
 
         def through(inner: Transport) -> Transport:
-            late.append(Late(inner, world.clock, random.Random(seed)))
+            made.append(Made(inner))
+            late.append(Late(made[0], world.clock, random.Random(seed)))
             return late[0]
 
         manager = world.manager(only=ONLY, through=through)
@@ -81,13 +62,13 @@ def test_no_pod_is_created_twice(seed: int) -> None:
         await world.create("batch/v1/jobs", job("job", SIZE))
         for _ in range(300):
             await world.clock.sleep(1.0)
-            if late[0].made == WANTED:
+            if made[0].by_kind == WANTED:
                 break
         await world.clock.sleep(60.0)
         manager.cancel()
         with suppress(asyncio.CancelledError):
             await manager
         assert late[0].faults > 10
-        assert late[0].made == WANTED
+        assert made[0].by_kind == WANTED
 
     simulate(seed, story)
