@@ -52,7 +52,7 @@ class RuleStatus:
         current, now = find(rule.status.conditions, plan.IN_PROGRESS), self._clock.now()
         if current is not None and current.last_transition_time and _is_current(rule, current):
             age_s = (now - parse_time(current.last_transition_time)).total_seconds()
-            if age_s < PERIOD_S:
+            if 0 <= age_s < PERIOD_S:  # not of a former leader whose clock was ahead
                 return PERIOD_S - age_s
         wanted = plan.status(rule, await self._counts(rule, taints, evictions))
         if current is None or msgspec.structs.replace(current, last_transition_time=None) != wanted:

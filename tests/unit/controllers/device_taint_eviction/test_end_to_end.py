@@ -410,6 +410,21 @@ async def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(world: 
         assert [round(at - started) for at in written] == [0, 10, 65, 67]
 
 
+async def test_the_status_of_a_rule_does_not_wait_for_the_clock_of_a_former_leader(world: World):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p")
+    await make(world, DEVICE_TAINT_RULES, rule(time="2027-01-01T00:00:00Z"))
+    generation = (await world.get(DEVICE_TAINT_RULES, "r", ""))["metadata"]["generation"]
+    said = {"type": plan.IN_PROGRESS, "status": "False", "reason": "NotStarted", "message": ""}
+    said |= {"lastTransitionTime": "2027-01-01T00:00:00Z", "observedGeneration": generation}
+    status = {"status": {"conditions": [said]}}
+    await world.client.patch(DEVICE_TAINT_RULES, "", "r", status, subresource="status", content_type=MERGE)
+    async with running(world, gates=RULES):
+        await world.wait(15)
+        assert (await reported(world))[:2] == ("True", "PodsPendingEviction")
+
+
 async def test_a_rule_evicts_and_reports_its_progress(world: World):
     await serve(world, DEVICE_TAINT_RULES, status={})
     await publish(world)
