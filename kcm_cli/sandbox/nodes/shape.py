@@ -16,6 +16,7 @@ from kcm_cli.api.well_known import HOSTNAME, LEASE_NAMESPACE
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.names import is_native_resource
 from kcm_cli.sandbox import networks
 
 SIMULATED = "sandbox.kcm.dev/simulated"
@@ -69,7 +70,15 @@ def _sizes(text: str) -> Iterator[tuple[str, str, str]]:
     """Each part with its resource and quantity, which are empty if it is invalid."""
     for part in (part.strip() for part in text.split(",") if part.strip()):
         name, _, size = part.partition("=")
-        yield (part, name, size) if name and quantity.is_quantity(size) else (part, "", "")
+        yield (part, name, size) if name and _is_size(name, size) else (part, "", "")
+
+
+def _is_size(name: str, size: str) -> bool:
+    """Whether an API server accepts this in the status of a node, which would never be ready with another one."""
+    if not quantity.is_quantity(size) or quantity.parse(size).sign < 0:
+        return False
+    is_counted = name == "pods" or not is_native_resource(name)
+    return not is_counted or quantity.is_whole(size)
 
 
 def pod_network(number: int) -> str:

@@ -35,6 +35,8 @@ async def test_an_invalid_size_adds_no_node(world: World):
         ("cpu=8, memory=16Gi ,example.com/gpu=2,", []),
         ("cpu=8cores,memory", ["cpu=8cores", "memory"]),
         ("=1,cpu=", ["=1", "cpu="]),
+        ("cpu=-1,pods=1.5,example.com/gpu=0.5", ["cpu=-1", "pods=1.5", "example.com/gpu=0.5"]),
+        ("cpu=1.5,memory=1.5Gi,example.com/gpu=1k,pods=1e2", []),
     ],
 )
 def test_sizes(text: str, wrong: list[str]) -> None:

@@ -892,7 +892,8 @@ async def test_the_usage_of_pods_causes_no_pressure(world: World):
 
 
 async def test_the_capacity_annotation_sets_the_capacity(world: World):
-    size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
+    text = "cpu=2, pods=3,example.com/gpu=4,x=?,memory=-1,example.com/half=0.5"
+    size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": text}
     await world.create(NODES, {"metadata": {"name": "small", "annotations": size}})
     await world.wait()
     capacity = (await world.get(NODES, "small"))["status"]["capacity"]
