@@ -206,7 +206,7 @@ def _merge_ordered(node: Node, current: Doc, patch: Doc) -> None:
         if merged is None:
             continue
         ours, others = _partition(merged, order, field.merge_key)
-        maps = _element_type(live or [], given or []) is dict
+        maps = element_type(live or [], given or []) is dict
         known = (
             _refilled(live or [], given or [], field.merge_key) if maps and "merge" in field.strategy else live or []
         )
@@ -284,10 +284,10 @@ def _check_order(given: Items, order: Items, merge_key: str) -> None:
 
 
 def _same_key(left: object, right: object, merge_key: str) -> bool:
-    return same(_key_of(left, merge_key), _key_of(right, merge_key)) if merge_key else same(left, right)
+    return same(key_of(left, merge_key), key_of(right, merge_key)) if merge_key else same(left, right)
 
 
-def _key_of(item: object, merge_key: str) -> object:
+def key_of(item: object, merge_key: str) -> object:
     """The value of the merge key. Raises StrategicError if it is missing."""
     if not isinstance(item, dict):
         raise _bad_type({}, item)
@@ -306,7 +306,7 @@ def _bad_type(expected: object, actual: object) -> StrategicError:
 def _merge_list(field: Field, current: Items, patch: Items, *, deleting: bool) -> Items:
     if not current and not patch:
         return current
-    if _element_type(current, patch) is not dict:
+    if element_type(current, patch) is not dict:
         if deleting:
             deleted = {_identity(item) for item in patch}
             return [item for item in current if _identity(item) not in deleted]
@@ -326,7 +326,7 @@ def _kind_name(node: Node | None) -> str:
     return "map" if node is not None and node.kind == "map" else "struct"
 
 
-def _element_type(*lists: Items) -> type:
+def element_type(*lists: Items) -> type:
     """The type of all items. Raises StrategicError if they differ or there are none."""
     found: type | None = None
     for item in (item for items in lists for item in items):
@@ -360,7 +360,7 @@ def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Item
             continue
         directive = doc[DIRECTIVE]
         if directive == "delete":
-            deleted.add(_identity(_key_of(doc, key)))
+            deleted.add(_identity(key_of(doc, key)))
         elif directive == "replace":
             replace = True
         elif directive == "merge":
@@ -380,7 +380,7 @@ def _merge_items(node: Node, current: Items, patch: Items, key: str) -> Items:
     for index, item in enumerate(current):
         places.setdefault(_identity(cast("Doc", item).get(key)), index)
     for item in patch:
-        at = places.setdefault(_identity(_key_of(item, key)), len(merged))
+        at = places.setdefault(_identity(key_of(item, key)), len(merged))
         if at == len(merged):
             merged.append(item)
         else:
@@ -417,7 +417,7 @@ def _places(order: Items, key: str | None) -> Callable[[object], int]:
             break
 
     def place(item: object) -> int:
-        found = places.get(_identity(item if key is None else _key_of(item, key)), -1)
+        found = places.get(_identity(item if key is None else key_of(item, key)), -1)
         if found < 0 <= unread:
             raise StrategicError(f"value for key {unread} is not a map")
         return found
@@ -429,7 +429,7 @@ def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | 
     """Merge the items of the patch, in ``order``, with the others, in the order of the live list."""
     if key is not None:
         for item in [*ours, *order, *others, *live]:
-            _key_of(item, key)
+            key_of(item, key)
     left, right = _sorted(others, live, key), _sorted(ours, order, key)
     if not left:
         return right

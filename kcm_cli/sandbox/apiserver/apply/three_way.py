@@ -1,6 +1,9 @@
 """The patch that client-side ``kubectl apply`` sends: what the new manifest adds or changes in the live object, and the
 removal of what the previous manifest had and the new one has not.
 
+Patches are those of kubectl, also where they are not what was meant: of several items with one merge key, as the ports
+80/TCP and 80/UDP of a Service, the removal of one removes all.
+
 upstream: apimachinery pkg/util/strategicpatch/patch.go#CreateThreeWayMergePatch, pkg/util/jsonmergepatch
 """
 
@@ -9,7 +12,14 @@ from collections.abc import Iterator
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.apply.strategic import DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS
+from kcm_cli.sandbox.apiserver.apply.strategic import (
+    DELETE_FROM,
+    DIRECTIVE,
+    ELEMENT_ORDER,
+    RETAIN_KEYS,
+    element_type,
+    key_of,
+)
 from kcm_cli.sandbox.apiserver.schema.model import Field, Node
 
 _FREE = Node("any")
@@ -19,14 +29,52 @@ Items = list[object]
 def strategic_patch(node: Node, original: Doc, modified: Doc, current: Doc) -> Doc:
     """A strategic merge patch for a built-in kind. Empty if nothing is to be changed. Changes no argument.
 
-    original: the previous manifest, empty if unknown. modified: the new one. current: the live object.
+    original: the previous manifest, empty if unknown. modified: the new one. current: the live object. Raises
+    StrategicError for a list that cannot be merged: with items of several types, or without their merge key.
     """
     return _of_maps(node, original, modified, current)
 
 
 def merge_patch(original: Doc, modified: Doc, current: Doc) -> Doc:
-    """The same as a JSON merge patch, for custom kinds: lists are replaced as a whole."""
-    return _of_maps(_FREE, original, modified, current)
+    """The same as a JSON merge patch, for custom kinds: lists are replaced as a whole. A null that the previous
+    manifest had, too, says nothing."""
+    return _joined(_removals(original, modified), _changes(modified, current))
+
+
+def _removals(original: Doc, modified: Doc) -> Doc:
+    """The nulls for what the new manifest has not, or not any more."""
+    found: Doc = {name: None for name in original if name not in modified}
+    for name, wanted in modified.items():
+        before = original.get(name)
+        if wanted is None:
+            if before is not None or name not in original:
+                found[name] = None
+        elif isinstance(wanted, dict) and (inner := _removals(before if isinstance(before, dict) else {}, wanted)):
+            found[name] = inner
+    return found
+
+
+def _changes(modified: Doc, current: Doc) -> Doc:
+    """What the new manifest adds or changes, without nulls."""
+    found: Doc = {}
+    for name, wanted in modified.items():
+        live = current.get(name)
+        if isinstance(wanted, dict):
+            inner = _changes(wanted, live if isinstance(live, dict) else {})
+            if inner or not (wanted or isinstance(live, dict)):
+                found[name] = inner
+        elif wanted is not None and (name not in current or not _same(wanted, live)):
+            found[name] = wanted
+    return found
+
+
+def _joined(removals: Doc, changes: Doc) -> Doc:
+    joined = {**removals, **changes}
+    for name in removals.keys() & changes.keys():
+        before, after = removals[name], changes[name]
+        if isinstance(before, dict) and isinstance(after, dict):
+            joined[name] = _joined(before, after)
+    return joined
 
 
 def _of_maps(node: Node, original: Doc, modified: Doc, current: Doc) -> Doc:
@@ -59,48 +107,62 @@ def _of_union(node: Node, original: Doc, modified: Doc, current: Doc, *, retains
 
 def _of_lists(field: Field, original: Items, modified: Items, current: Items) -> Doc:
     """The entries of a patch for a list that is merged: the items, and their order or those to remove."""
+    if not (original or current):
+        return {field.name: modified} if modified else {}
     key = field.merge_key
-    if not key:
+    if not key or not _are_maps(original, modified, current):
         return _of_scalars(field.name, original, modified, current)
-    node = field.node.item or _FREE
-    items: Items = list(_items(node, key, original, modified, current, retains="retainKeys" in field.strategy))
-    kept = {codec.as_text(one) for one in _keys(modified, key)}
-    gone = [one for one in _keys(original, key) if codec.as_text(one) not in kept]
+    wanted, live = _keys(modified, key), _keys(current, key)
+    gone = _surplus(_keys(original, key), wanted)
+    node, ends = field.node.item or _FREE, {codec.as_text(one) for one in gone}
+    changed = _items(node, key, original, modified, current, retains="retainKeys" in field.strategy)
+    items: Items = [one for one in changed if codec.as_text(one[key]) not in ends]  # else merged into its deletion
     removed: Items = [{DIRECTIVE: "delete", key: one} for one in gone]
-    if not (items or removed) and [codec.as_text(one) for one in _keys(current, key)] == [
-        codec.as_text(one) for one in _keys(modified, key)
-    ]:
+    if not (items or removed) and list(map(codec.as_text, live)) == list(map(codec.as_text, wanted)):
         return {}
-    order: Items = [{key: one} for one in _keys(modified, key)]
+    order: Items = [{key: one} for one in wanted]
     found: Doc = {f"{ELEMENT_ORDER}/{field.name}": order}
     return {**found, field.name: [*items, *removed]} if items or removed else found
 
 
+def _are_maps(original: Items, modified: Items, current: Items) -> bool:
+    """Whether a list that has a merge key has maps. Raises StrategicError if the items have several types."""
+    return all(element_type(before, modified) is dict for before in (original, current) if before)
+
+
+def _surplus(before: Items, wanted: Items) -> Items:
+    """The keys that are there more often than wanted, each once."""
+    left = Counter(map(codec.as_text, wanted))
+    gone: dict[str, object] = {}
+    for one in before:
+        text = codec.as_text(one)
+        left[text] -= 1
+        if left[text] < 0:
+            gone[text] = one
+    return list(gone.values())
+
+
 def _items(node: Node, key: str, original: Items, modified: Items, current: Items, *, retains: bool) -> Iterator[Doc]:
-    """The items to add or change. Those with the same key (two protocols of one port) are paired in order."""
-    seen: Counter[str] = Counter()
+    """The items to add or change. Those with the same key (two protocols of one port) are paired from the last one on,
+    and are in this order in the patch."""
     before, live = _by_key(original, key), _by_key(current, key)
-    for wanted in modified:
-        if not isinstance(wanted, dict) or key not in wanted:
-            continue
-        text = codec.as_text(wanted[key])
-        place = text, seen[text]
-        seen[text] += 1
-        if place not in live:
-            yield wanted
-        elif inner := _of_union(node, before.get(place, {}), wanted, live[place], retains=retains):
-            yield {**inner, key: wanted[key]}
+    for text, same in _by_key(modified, key).items():
+        earlier, lives = before.get(text, []), live.get(text, [])
+        for number, wanted in enumerate(same):
+            if number >= len(lives):
+                yield wanted
+                continue
+            known = earlier[number] if number < len(earlier) else {}
+            if inner := _of_union(node, known, wanted, lives[number], retains=retains):
+                yield {**inner, key: wanted[key]}
 
 
-def _by_key(items: Items, key: str) -> dict[tuple[str, int], Doc]:
-    """Items by their key and their number among those with this key."""
-    seen: Counter[str] = Counter()
-    found: dict[tuple[str, int], Doc] = {}
+def _by_key(items: Items, key: str) -> dict[str, list[Doc]]:
+    """The items of each key, the last one first."""
+    found: dict[str, list[Doc]] = {}
     for item in items:
-        if isinstance(item, dict) and key in item:
-            text = codec.as_text(item[key])
-            found[text, seen[text]] = item
-            seen[text] += 1
+        assert isinstance(item, dict)
+        found.setdefault(codec.as_text(item[key]), []).insert(0, item)
     return found
 
 
@@ -118,8 +180,9 @@ def _of_scalars(name: str, original: Items, modified: Items, current: Items) -> 
     return patch
 
 
-def _keys(items: Items, key: str) -> list[object]:
-    return [item[key] for item in items if isinstance(item, dict) and key in item]
+def _keys(items: Items, key: str) -> Items:
+    """The merge keys of a list of maps. Raises StrategicError where one is missing."""
+    return [key_of(item, key) for item in items]
 
 
 def _field(node: Node, name: str) -> Field:

@@ -1,5 +1,6 @@
 """Patches of client-side kubectl apply."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ def test_defaults_of_another_union_member_are_removed() -> None:
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_items_with_the_same_key_are_paired_in_order(changed: int) -> None:
+def test_items_with_the_same_key_are_paired(changed: int) -> None:
     live: list[Tree] = [{"port": 53, "protocol": name, "targetPort": 53} for name in ("TCP", "UDP")]
     wanted = [{**one, "targetPort": 5353} if number == changed else one for number, one in enumerate(live)]
     service = node("", "v1", "Service")
@@ -121,14 +122,100 @@ def test_custom_kinds_have_merge_patches() -> None:
     assert merged == {"spec": {"b": {"c": 2, "e": 1}, "list": [{"name": "y"}], "other": 1}}
 
 
+PORT = {"TCP": {"port": 53, "protocol": "TCP"}, "UDP": {"port": 53, "protocol": "UDP"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone"), [("TCP UDP", "TCP", 1), ("TCP UDP", "UDP", 1), ("TCP TCP UDP", "", 1)]
+)
+def test_the_removal_of_one_of_several_items_with_a_key_removes_all(before: str, after: str, gone: int) -> None:
+    """As kubectl's patch does it: kubernetes#105610, kubectl#1766."""
+    service = node("", "v1", "Service")
+    had, wanted = ({"spec": {"ports": [PORT[name] for name in text.split()]}} for text in (before, after))
+    patch: Any = strategic_patch(service, had, wanted, had)
+    assert patch["spec"]["ports"] == [{"$patch": "delete", "port": 53}] * gone
+    assert strategic.merge(service, codec.decode_doc(codec.encode(had)), patch)["spec"]["ports"] == []
+
+
+def test_an_item_that_is_there_more_often_than_the_manifests_say_stays() -> None:
+    service = node("", "v1", "Service")
+    live, wanted = ({"spec": {"ports": [PORT[name] for name in text.split()]}} for text in ("TCP UDP", "TCP"))
+    patch = strategic_patch(service, wanted, wanted, live)
+    assert strategic.merge(service, codec.decode_doc(codec.encode(live)), patch) == live
+
+
+def names_of_ports(*names: str) -> Tree:
+    return {"spec": {"ports": [{"name": name, "port": 53} for name in names]}}
+
+
+PAIRED = [  # the patches are kubectl's, v1.36
+    pytest.param("a", "a b", [{"name": "b", "port": 53}, {"name": "a", "port": 53}], "a", id="added"),
+    pytest.param("a b", "b a", [{"name": "a", "port": 53}, {"name": "b", "port": 53}], "b b", id="in another order"),
+    pytest.param("a b", "c d", [{"name": "d", "port": 53}, {"name": "c", "port": 53}], "c b", id="both changed"),
+    pytest.param("a b", "a d", [{"name": "d", "port": 53}], "d b", id="the second changed"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "items", "merged"), PAIRED)
+def test_items_with_the_same_key_are_paired_from_the_end(
+    before: str, after: str, items: list[Tree], merged: str
+) -> None:
+    """The server knows the first one only, and the last change of it counts."""
+    service, had, wanted = node("", "v1", "Service"), names_of_ports(*before.split()), names_of_ports(*after.split())
+    patch: Any = strategic_patch(service, had, wanted, had)
+    assert patch["spec"]["ports"] == items
+    assert strategic.merge(service, codec.decode_doc(codec.encode(had)), patch) == names_of_ports(*merged.split())
+
+
+UNMERGED = [
+    pytest.param([{}], [{"name": "a"}], "map: map[] does not contain declared merge key: name", id="live"),
+    pytest.param([{"name": "a"}], [{"x": 1}], "map: map[x:1] does not contain declared merge key: name", id="new"),
+    pytest.param([{"name": "a"}], ["a"], "list element types are not identical", id="another type"),
+    pytest.param([{"name": "a"}], [None], "list element types are not identical", id="null"),
+]
+
+
+@pytest.mark.parametrize("place", ["imagePullSecrets", "containers"])
+@pytest.mark.parametrize(("there", "wanted", "text"), UNMERGED)
+def test_lists_that_cannot_be_merged(there: list[Tree], wanted: list[Any], text: str, place: str) -> None:
+    """In the live object as in the previous manifest."""
+    had, new = pod(**{place: there}), pod(**{place: wanted})
+    for original, current in ((had, pod(**{place: []})), ({}, had)):
+        with pytest.raises(strategic.StrategicError) as raised:
+            strategic_patch(node("", "v1", "Pod"), original, new, current)
+        assert text in str(raised.value)
+    assert strategic_patch(node("", "v1", "Pod"), {}, new, pod(**{place: []})) == new
+
+
+NULLS = [
+    pytest.param({}, {"a": None}, {"a": 1}, {"a": None}, id="a new null removes"),
+    pytest.param({"a": 1}, {"a": None}, {"a": 1}, {"a": None}, id="a null in place of a value removes"),
+    pytest.param({"a": None}, {"a": None}, {"a": 1}, {}, id="a null that was there before says nothing"),
+    pytest.param({"b": {"a": None}}, {"b": {"a": None}}, {"b": {"a": 1}}, {}, id="nor does one within"),
+    pytest.param({"b": {"a": None}}, {"b": {"a": None}}, {}, {}, id="nor within what is not there"),
+    pytest.param({}, {"b": {}}, {}, {"b": {}}, id="an empty object is a value"),
+    pytest.param({}, {"b": {}}, {"b": {"x": 1}}, {}, id="an empty object changes none"),
+    pytest.param({"b": {"x": 1}}, {"b": {}}, {"b": {"x": 1}}, {"b": {"x": None}}, id="what is gone within"),
+    pytest.param({}, {"b": {"x": 1}}, {"b": [1]}, {"b": {"x": 1}}, id="another type"),
+    pytest.param({}, {"b": [None]}, {"b": [None]}, {}, id="nulls in lists are values"),
+]
+
+
+@pytest.mark.parametrize(("original", "modified", "current", "patch"), NULLS)
+def test_nulls_in_custom_objects(original: Tree, modified: Tree, current: Tree, patch: Tree) -> None:
+    assert merge_patch(original, modified, current) == patch
+
+
 @pytest.mark.parametrize("odd", [None, 3, "text", [], {}, [1], [None], [{"x": 1}], {"a": None}])
-def test_odd_manifests_do_not_raise(odd: object) -> None:
+def test_odd_manifests_raise_nothing_else(odd: object) -> None:
     for kind in (node("", "v1", "Pod"), node("apps", "v1", "Deployment")):
         for place in ("metadata", "spec"):
             whole: Tree = {"metadata": {"finalizers": ["a"]}, "spec": {"containers": containers("a")}}
             for docs in (({place: odd}, whole, whole), (whole, {place: odd}, whole), (whole, whole, {place: odd})):
-                strategic_patch(kind, *docs)
+                with contextlib.suppress(strategic.StrategicError):
+                    strategic_patch(kind, *docs)
                 merge_patch(*docs)
             inner: Tree = {"spec": {"containers": odd, "volumes": odd, "nodeSelector": odd}}
-            strategic_patch(kind, inner, whole, inner)
-            strategic_patch(kind, whole, inner, whole)
+            for docs in ((inner, whole, inner), (whole, inner, whole)):
+                with contextlib.suppress(strategic.StrategicError):
+                    strategic_patch(kind, *docs)
