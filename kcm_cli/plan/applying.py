@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.api.well_known import HOSTNAME
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
@@ -29,7 +30,6 @@ from kcm_cli.plan.changes import (
     Target,
 )
 from kcm_cli.plan.draining import NODE_RESOURCE, POLL_S, Draining, Note
-from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, is_server_side
 from kcm_cli.plan.observe import NODES
 from kcm_cli.plan.redaction import as_live

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
-from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.observe import Occurrence
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown_part import Shown

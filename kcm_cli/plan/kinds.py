@@ -6,7 +6,8 @@ Secrets are never listed. ConfigMaps, Events and custom resources are listed on 
 import msgspec
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.api.well_known import GROUPS, LEASE_NAMESPACE
+from kcm_cli.api.short_names import kind_of_reference
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery.meta import OwnerReference
 from kcm_cli.manager.controller_map import installed
 
@@ -95,18 +96,11 @@ CONFIG_MAPS = _kind("v1/configmaps", "ConfigMap")
 EVENTS = _kind("v1/events", "Event")
 DEFINITIONS = _cluster("apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition")
 SECRETS = "secrets"
-_BUILT_IN = frozenset(one.kind for one in (*KINDS, CONFIG_MAPS, EVENTS, DEFINITIONS)) | {"Secret"}
-
-
-def kind_in(group: str, kind: str) -> str:
-    """The kind as an answer has it: one of another API that has the name of a built-in kind with its group, as
-    ``Service.serving.knative.dev``."""
-    return f"{kind}.{group}" if kind in _BUILT_IN and group not in GROUPS else kind
 
 
 def kind_of_owner(ref: OwnerReference) -> str:
-    """The same of an owner."""
-    return kind_in(ref.api_version.rpartition("/")[0], ref.kind)
+    """The kind of an owner as an answer has it."""
+    return kind_of_reference(ref.api_version, ref.kind)
 
 
 def installed_kinds() -> frozenset[str]:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from msgspec.structs import replace
 
 from kcm_cli.api.resource import group_resource
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import FormatError
@@ -33,7 +34,7 @@ from kcm_cli.plan.answer import (
 from kcm_cli.plan.changes import Apply, Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
 from kcm_cli.plan.formatting import describe_changes
-from kcm_cli.plan.kinds import KINDS, kind_in
+from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled, unread
 from kcm_cli.plan.losses import lost_data, lost_endpoints
 from kcm_cli.plan.observe import NAMESPACES, NODES, PODS

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Object, owner_of
-from kcm_cli.plan.kinds import kind_in
 from kcm_cli.plan.snapshot import Item, Snapshot
 
 _OF_CLAIMS = frozenset(("PersistentVolume", "VolumeAttachment"))

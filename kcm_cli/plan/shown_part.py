@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import ObjectMeta, PartialObject, View
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.kinds import kind_in, kind_of_owner
+from kcm_cli.plan.kinds import kind_of_owner
 from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 

@@ -20,7 +20,7 @@ from typing import IO
 
 import msgspec
 
-from kcm_cli.api.short_names import kind_in, kind_of
+from kcm_cli.api.short_names import kind_of, kind_of_reference
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View, controller_of, object_key
@@ -239,7 +239,11 @@ def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
     """The controller of an object that was to be created."""
     sent = codec.decode_or_none(raw, Seen)
     owner = controller_of(sent) if sent is not None else None
-    return Ref(kind_in(owner.api_version, owner.kind), object_key(namespace, owner.name), owner.uid) if owner else None
+    return (
+        Ref(kind_of_reference(owner.api_version, owner.kind), object_key(namespace, owner.name), owner.uid)
+        if owner
+        else None
+    )
 
 
 def _verb(event: Event, subresource: str) -> str:

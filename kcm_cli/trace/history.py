@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kcm_cli.api.short_names import kind_in
+from kcm_cli.api.short_names import kind_of_reference
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.recent import Bounded
 from kcm_cli.machinery.times import seconds_of
@@ -125,14 +125,16 @@ class Relations(msgspec.Struct):
         owner = controller_of(obj) or next(iter(obj.metadata.owner_references), None)
         if owner is not None and owner.uid:
             key = owner.name if owner.kind == "Node" or not namespace else f"{namespace}/{owner.name}"
-            self.owners[about.place] = Ref(kind_in(owner.api_version, owner.kind), key, owner.uid)
+            self.owners[about.place] = Ref(kind_of_reference(owner.api_version, owner.kind), key, owner.uid)
         if about.kind == "Pod" and obj.spec.node_name:
             self.place(about, obj.spec.node_name)
         if obj.spec.ttl_seconds_after_finished is not None:
             self.expiring[about.uid] = obj.spec.ttl_seconds_after_finished
         target = obj.spec.scale_target_ref
         if target is not None and target.kind:
-            self.targets[about.key] = Ref(kind_in(target.api_version, target.kind), f"{namespace}/{target.name}")
+            self.targets[about.key] = Ref(
+                kind_of_reference(target.api_version, target.kind), f"{namespace}/{target.name}"
+            )
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -340,7 +342,7 @@ def _made(
 
 def _ref(involved: Involved) -> Ref:
     key = f"{involved.namespace}/{involved.name}" if involved.namespace and involved.kind != "Node" else involved.name
-    kind = kind_in(involved.api_version, involved.kind)
+    kind = kind_of_reference(involved.api_version, involved.kind)
     return Ref(kind, key, "" if kind == "Node" else involved.uid)  # kubelets name nodes as uids
 
 
@@ -364,7 +366,7 @@ def _born(about: Ref, obj: Seen, at: float, ended: float | None, *, listed: bool
     scaler = _scaler(obj)
     owner = controller_of(obj)
     first = next((one.manager for when, one in writers if when <= moment + 1 and not one.subresource), "")
-    actor = steps.CONTROLLER_OF.get(kind_in(owner.api_version, owner.kind), "") if owner is not None else ""
+    actor = steps.CONTROLLER_OF.get(kind_of_reference(owner.api_version, owner.kind), "") if owner is not None else ""
     source = OBJECT if not (actor or first) else MANAGED
     yield Step(moment, CREATED, about, actor or first, source, rough=True)
     if listed:
@@ -409,7 +411,7 @@ def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
     if about.kind == "Node" and (labels := _relabelled(old, new)):
         yield Step(at, CHANGED, about, actor, source, labels)
     if actor in steps.MANAGERS and owner is not None:
-        actor = steps.CONTROLLER_OF.get(kind_in(owner.api_version, owner.kind), actor)
+        actor = steps.CONTROLLER_OF.get(kind_of_reference(owner.api_version, owner.kind), actor)
     if new.spec.taints != old.spec.taints or new.spec.unschedulable != old.spec.unschedulable:
         was = {f"{one.key}:{one.effect}" for one in old.spec.taints}
         now = {f"{one.key}:{one.effect}" for one in new.spec.taints}
