@@ -18,6 +18,7 @@ from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8
 from kcm_cli.component.value_types import BOOL, STRING
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest import access
+from kcm_cli.rest import kubeconfig as kubeconfigs
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
@@ -175,6 +176,15 @@ async def cluster(kubeconfig: str, clock: RealClock, purpose: str) -> AsyncItera
     agent. Raises AccessError and TLSFilesError."""
     async with client_of(await access.load(path=kubeconfig, master="", clock=LoopClock()), clock, purpose) as client:
         yield client
+
+
+def namespace_of(kubeconfig: str) -> str:
+    """The namespace of names that have none: of the context of a kubeconfig or, without one, of this pod. Empty if it
+    is not told, or if the kubeconfig cannot be read, which is reported when it is."""
+    try:
+        return kubeconfigs.read(kubeconfig).namespace if kubeconfig else access.own_namespace()
+    except AccessError:
+        return ""
 
 
 def _with_certificate(tls: TLSFiles, found: Access) -> TLSFiles:

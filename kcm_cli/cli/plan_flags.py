@@ -11,6 +11,7 @@ from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_imag
 from kcm_cli.cli.subcommands import subcommand
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8, unexpected
 from kcm_cli.component.value_types import BOOL, DURATION, INT, STRING, STRINGS
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.quoting import escaped
 from kcm_cli.plan.changes import (
@@ -94,7 +95,8 @@ FLAGS = FlagSet(
             "namespace",
             STRING,
             "",
-            "Default namespace for names. Restricts what is listed to this namespace.",
+            "Namespace of names without one. Restricts what is listed to this namespace. Default: that of the "
+            "kubeconfig's context, or default, and no restriction.",
             _VIEW,
             "n",
         ),
@@ -273,8 +275,7 @@ def _contradictions(changes: Sequence[Change]) -> Iterator[str]:
 def _changes(values: Mapping[str, object]) -> Iterator[Change]:
     manifests: list[Apply] = []
     for name in _words(values["filename"]):
-        found = parsed(sys.stdin.buffer.read(), "standard input") if name == "-" else documents(Path(name))
-        manifests += (Apply(doc, escaped(where)) for where, doc in found)
+        manifests += (Apply(doc, escaped(where)) for where, doc in _documents(name))
     yield from sorted(manifests, key=lambda change: nested_str(change.doc, "kind") not in _FIRST)
     yield from map(set_image, _words(values["set-image"]))
     yield from map(scaled, _words(values["scale"]))
@@ -287,6 +288,15 @@ def _changes(values: Mapping[str, object]) -> Iterator[Change]:
     yield from map(FailNode, _words(values["fail-node"]))
     yield from map(RemoveNode, _words(values["remove-node"]))
     yield from map(Drain, _words(values["drain"]))
+
+
+def _documents(name: str) -> Iterator[tuple[str, Doc]]:
+    """The objects of a value of -f. Raises ManifestError."""
+    if name == "-":
+        return parsed(sys.stdin.buffer.read(), "standard input")
+    if name.startswith(("http://", "https://")):
+        raise ManifestError(f"-f: kcm reads no URL: curl -sL {name} | kcm plan -f -")
+    return documents(Path(name))
 
 
 def _words(value: object) -> tuple[str, ...]:

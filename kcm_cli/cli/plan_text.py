@@ -12,7 +12,7 @@ from rich.text import Text
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quoting import bounded
 from kcm_cli.plan.answer import Answer, Difference, Happening, Object, OwnWrite, Problem
-from kcm_cli.plan.formatting import clock, span
+from kcm_cli.plan.formatting import clock, counted, span
 
 _MOST = 40
 """Lines of a section; the JSON output has all."""
@@ -79,7 +79,8 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
 def headline(answer: Answer) -> str:
     """The first line: kind of the plan, horizon and snapshot."""
     source = answer.source
-    cluster = f"{source.nodes} nodes, {source.pods} pods, {source.server_version or 'unknown version'}"
+    sizes = f"{counted(source.nodes, 'node')}, {counted(source.pods, 'pod')}"
+    cluster = f"{sizes}, {source.server_version or 'unknown version'}"
     runs = f", {answer.seeds} runs" if answer.seeds > 1 else ""
     what = "Plan" if answer.changes else "Takeover audit"
     begins = answer.begins_at or source.taken_at
@@ -108,13 +109,14 @@ def verdict(answer: Answer) -> str:
 
 def _audited(answer: Answer) -> str:
     if not answer.audit:
-        return f"Nothing is written but Leases, Events and the status of autoscalers ({answer.routine} writes)"
+        routine = counted(answer.routine, "write")
+        return f"Nothing is written but Leases, Events and the status of autoscalers ({routine})"
     work = sum(one.count for one in answer.audit if not one.scheduled)
     regular = sum(one.count for one in answer.audit if one.scheduled)
     also = f" and {regular} of the regular work of CronJobs and autoscalers" if regular else ""
     if not work:
-        return f"Nothing is written but {answer.routine} writes of routine{also}"
-    return f"{work} writes besides {answer.routine} of routine{also}"
+        return f"Nothing is written but {counted(answer.routine, 'write')} of routine{also}"
+    return f"{counted(work, 'write')} besides {answer.routine} of routine{also}"
 
 
 def _counted(kind: str, count: int) -> str:

@@ -59,7 +59,7 @@ def metric(word: str, namespace: str) -> Metric:
         raise BadWord(f'--metric: "{word}" is not KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%')
     found = target(name, "--metric")
     kind = kind_of(found.kind)
-    where = found.namespace or namespace or "default", kind, found.name, metric_name
+    where = found.namespace or namespace, kind, found.name, metric_name
     try:
         if value.endswith("%"):
             percent = float(value[:-1])

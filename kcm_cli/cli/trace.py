@@ -29,7 +29,14 @@ _OBJECT, _SOURCE, _OUTPUT = "Object", "Source", "Output"
 _PAUSE_S = 1.0
 FLAGS = FlagSet(
     (
-        Flag("namespace", STRING, "default", "Namespace of the object.", _OBJECT, "n"),
+        Flag(
+            "namespace",
+            STRING,
+            "",
+            "Namespace of the object. Default: that of the kubeconfig's context, or default.",
+            _OBJECT,
+            "n",
+        ),
         Flag("since", DURATION, 600.0, "How far back to look.", _OBJECT),
         Flag(
             "observe",
@@ -112,8 +119,10 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     assert isinstance(since_s, float) and isinstance(for_s, float)
     path, problem = kubeconfig.of_cluster(str(values["kubeconfig"])) if observe else ("", "")
     problems += [problem] if problem else []
+    kube = path or str(values["kubeconfig"])
+    usual = manager_access.namespace_of(kube) if kube or observe else ""
     return Command(
-        Target(kind, str(values["namespace"]), name),
+        Target(kind, str(values["namespace"]) or usual or "default", name),
         since_s,
         follow,
         str(values["output"]),

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.short_names import kind_in
 from kcm_cli.api.well_known import HOSTNAME
+from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
@@ -30,10 +32,11 @@ from kcm_cli.plan.changes import (
     Target,
 )
 from kcm_cli.plan.draining import NODE_RESOURCE, POLL_S, Draining, Note
-from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, is_server_side
+from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, NoPatchError, is_server_side, without_nulls
 from kcm_cli.plan.observe import NODES
 from kcm_cli.plan.redaction import as_live
 from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
+from kcm_cli.plan.shapes import fault_of_metadata
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
@@ -59,33 +62,46 @@ class Applying(msgspec.Struct):
     _known: Discovery = msgspec.field(default_factory=Discovery)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
-        """Make all immediate changes. Returns the nodes to drain. Raises PlanError."""
+        """Make all immediate changes. Returns the nodes to drain. Raises PlanError with what is wrong in any of
+        them."""
         self._known = await discover(self.twin.client)
         drains: list[str] = []
+        problems: dict[str, None] = {}
         for number, change in enumerate(changes):
-            match change:
-                case Drain(node=word):
-                    drains += self._nodes(word)
-                case FailNode(node=word) | RemoveNode(node=word):
-                    for name in self._nodes(word):
-                        await self._lose(name, removed=isinstance(change, RemoveNode))
-                case Metric():
-                    if problem := self.twin.metrics.give(change):
-                        raise PlanError(problem)
-                case Apply():
-                    try:
-                        self.remarks[number] = await self._apply(change)
-                    except RecursionError:
-                        raise PlanError(f"error: {change.where}: it is nested too deep") from None
-                case SetImage():
-                    self.remarks[number] = await self._set_image(change)
-                case _:
-                    await self._write(change)
+            try:
+                drains += await self._make(number, change)
+            except PlanError as error:
+                problems[str(error)] = None
+        if problems:
+            raise PlanError("\n".join(problems))
         self.drain = Draining(self.twin, self.note, self.refusals)
         if drains:
             last = max(number for number, change in enumerate(changes) if isinstance(change, Drain))
             self.remarks[last] = self.drain.command(drains)
         return drains
+
+    async def _make(self, number: int, change: Change) -> list[str]:
+        """Make a change. Returns the nodes to drain. Raises PlanError."""
+        match change:
+            case Drain(node=word):
+                return self._nodes(word)
+            case FailNode(node=word) | RemoveNode(node=word):
+                for name in self._nodes(word):
+                    await self._lose(name, removed=isinstance(change, RemoveNode))
+            case Metric():
+                metric = replace(change, namespace=change.namespace or self._namespace)
+                if problem := self.twin.metrics.give(metric):
+                    raise PlanError(problem)
+            case Apply():
+                try:
+                    self.remarks[number] = await self._apply(change)
+                except RecursionError:
+                    raise PlanError(f"error: {change.where}: it is nested too deep") from None
+            case SetImage():
+                self.remarks[number] = await self._set_image(change)
+            case _:
+                await self._write(change)
+        return []
 
     async def _write(self, change: Change) -> None:
         match change:
@@ -165,12 +181,19 @@ class Applying(msgspec.Struct):
             if isinstance(failed.error, Conflict) and failed.error.causes:
                 text = f"{text} (--force-conflicts takes them over)"
             self.refusals.append(refused(about, failed.error, text))
+        except NoPatchError as failed:
+            self.refusals.append(Refusal("refused", about, f'error: error when patching "{change.where}": {failed}'))
         else:
             held = held_back(about.kind, doc) if live is not None and template_of(live) != template_of(doc) else ""
         if served.gvr.plural == "customresourcedefinitions":
             await self.twin.clock.sleep(POLL_S)
             self._known = await discover(self.twin.client)
-        return f"{how}; {held}" if held else how
+        return "; ".join(part for part in (how, self._elsewhere(namespace), held) if part)
+
+    def _elsewhere(self, namespace: str) -> str:
+        """That kubectl refuses a manifest of another namespace than that of -n."""
+        given = self.options.namespace
+        return f"kubectl apply -n {given} refuses another namespace" if given and namespace not in ("", given) else ""
 
     def _is_server_side(self, live: Doc | None) -> bool:
         return self.options.server_side or self.options.force_conflicts or is_server_side(live)
@@ -245,17 +268,26 @@ class Applying(msgspec.Struct):
         try:
             return served, namespace, await self.twin.client.get_doc(served.partial(), namespace, target.name)
         except NotFound as error:
-            unread = next((one for one in self.twin.snapshot.gaps if one.resource == served.gvr.group_resource), None)
-            if unread is not None:
-                raise PlanError(f"error: {target} is not in the snapshot: {unread.resource}: {unread.reason}") from None
+            if why := self._unread(served.gvr.group_resource):
+                raise PlanError(f"error: {target} is not in the snapshot: {why}") from None
             where = f" in namespace {namespace}" if namespace else ""
             raise PlanError(f"Error from server (NotFound): {error}{where}") from None
         except (ApiError, ValueError) as error:
             raise PlanError(f"{target}: {error}") from None
 
+    def _unread(self, resource: str) -> str:
+        """Why not all objects of a resource are in the snapshot; empty if they are."""
+        snapshot = self.twin.snapshot
+        reasons = {gap.resource: gap.reason for gap in snapshot.gaps}
+        if resource not in reasons and any(
+            gvr.group_resource == resource and not one.read for gvr, one in snapshot.collections.items()
+        ):
+            return f"{resource}: {reasons.get(CUSTOM, 'not read')}"
+        return f"{resource}: {reasons[resource]}" if resource in reasons else ""
+
     @property
     def _namespace(self) -> str:
-        return self.options.namespace or "default"
+        return self.options.namespace or self.twin.snapshot.namespace or "default"
 
 
 def _about(served: ServedResource, namespace: str, name: str) -> Object:
@@ -272,13 +304,12 @@ def _text(value: object, field: str, where: str) -> str:
 
 
 def _check_metadata(doc: Doc, where: str) -> None:
-    """Raises PlanError for metadata without a name, and for what kubectl cannot decode and an apply would lose."""
+    """Raises PlanError for metadata without a name, and for those that kubectl cannot decode: an annotation that is no
+    string."""
     metadata = nested_map(doc, "metadata")
     _text(metadata.get("name"), "metadata.name", where)
-    if not isinstance(metadata.get("namespace") or "", str):
-        raise PlanError(f"error: {where}: metadata.namespace is no string")
-    if not isinstance(metadata.get("annotations") or {}, dict):
-        raise PlanError(f"error: {where}: metadata.annotations is no map")
+    if fault := fault_of_metadata(without_nulls(metadata)):
+        raise PlanError(f"error: {where}: {fault}")
 
 
 def template_of(doc: Doc) -> object:

@@ -76,7 +76,7 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """Set the value of an autoscaler's metric. kind, name: of its target.
+    """Set the value of an autoscaler's metric. kind, name: of its target. namespace: may be empty, as a Target's.
 
     percent: in percent of the pods' requests. value: otherwise, in thousandths; per pod, or the total for metrics that
     do not belong to pods.
@@ -119,7 +119,8 @@ class Options(msgspec.Struct, frozen=True):
     """The options of a plan.
 
     horizon_s: how many seconds to look ahead. seeds: one run for each; differences between them are reported.
-    namespace: the default for targets and manifests and, if set, the only one that the answer covers. selector: the
+    namespace: that of targets and manifests without one and, if set, the only one that the answer covers; otherwise the
+    snapshot's (the kubeconfig's context), or default. selector: the
     labels of the objects that the answer covers. flags: the manager's, in both runs. server_side: apply all manifests
     server-side; without it only objects that kubectl applied so before. force_conflicts: the same, and take over fields
     of other managers.

@@ -94,7 +94,7 @@ async def collect(
     await reader.all(_custom(definitions, reader.found.gaps, None if CUSTOM in include else custom | installed_kinds()))
     found = reader.found
     if not found.collections:
-        raise PlanError(found.gaps[0].reason if found.gaps else "the server has no kind that is known")
+        raise PlanError(_nothing(found.gaps, namespace))
     gaps = [*found.gaps, *_left_out(include)]
     ordered = {gvr: found.collections[gvr] for gvr in sorted(found.collections, key=str)}
     if any(gap.partial for gap in found.gaps):
@@ -110,6 +110,14 @@ async def collect(
         tuple(sorted(gaps, key=lambda gap: gap.resource)),
         skipped=tuple(sorted(found.skipped)),
     )
+
+
+def _nothing(gaps: Sequence[Gap], namespace: str) -> str:
+    """Why nothing could be read."""
+    if not gaps:
+        return "the server has no kind that is known"
+    reason = gaps[0].reason
+    return reason if namespace or " is forbidden: " not in reason else f"{reason} (-n NAMESPACE reads one namespace)"
 
 
 def _within(collection: Collection, namespace: str) -> Collection:

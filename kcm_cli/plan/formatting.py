@@ -47,7 +47,8 @@ def _describe(change: Change) -> str:
             return f"delete {target}"
         case Metric():
             shown = f"{change.percent:g}%" if change.percent is not None else f"{change.value / 1000:g}"
-            return f"{change.metric} of {change.kind} {change.namespace}/{change.name} is {shown}"
+            where = f"{change.namespace}/{change.name}" if change.namespace else change.name
+            return f"{change.metric} of {change.kind} {where} is {shown}"
 
 
 def counted(count: int, noun: str) -> str:

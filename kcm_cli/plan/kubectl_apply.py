@@ -21,6 +21,7 @@ from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.apply.fieldset import union
+from kcm_cli.sandbox.apiserver.apply.strategic import StrategicError
 from kcm_cli.sandbox.apiserver.apply.three_way import merge_patch, strategic_patch
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
@@ -42,6 +43,10 @@ class ApplyError(Exception):
         self.when = when
 
 
+class NoPatchError(Exception):
+    """kubectl cannot compare the manifest with the object, and sends no request. The text says why."""
+
+
 class KubectlApply(msgspec.Struct):
     """Applies objects of one kind. node: the type of a built-in kind; None for a custom one."""
 
@@ -59,26 +64,29 @@ class KubectlApply(msgspec.Struct):
             raise ApplyError(error, "retrieving current configuration") from None
 
     async def client_side(self, namespace: str, name: str, doc: Doc, live: Doc | None) -> None:
-        """Create the object, or send the three-way merge as a patch. Raises ApplyError."""
+        """Create the object, or send the three-way merge as a patch. Raises ApplyError and NoPatchError."""
         wanted = _annotated(doc, namespace)
         query = (("fieldManager", CLIENT_SIDE), _STRICT)
         if live is None:
-            body = codec.encode(_without_nulls(wanted))
+            body = codec.encode(_created(wanted))
             await self._send(Request("POST", self.served.gvr.path(namespace), query, _JSON, body), "creating")
             return
-        original = last_applied(live)
-        patch = (
-            merge_patch(original, wanted, live)
-            if self.node is None
-            else strategic_patch(self.node, original, wanted, live)
-        )
-        if patch:
+        if patch := self._patch(last_applied(live), wanted, live):
             headers = {"content-type": MERGE if self.node is None else STRATEGIC_MERGE}
             path = self.served.gvr.path(namespace, name)
             await self._send(Request("PATCH", path, query, headers, codec.encode(patch)), "patching")
 
+    def _patch(self, original: Doc, wanted: Doc, live: Doc) -> Doc:
+        try:
+            if self.node is None:
+                return merge_patch(original, wanted, live)
+            return strategic_patch(self.node, original, wanted, live)
+        except StrategicError as error:
+            raise NoPatchError(str(error)) from None
+
     async def server_side(self, namespace: str, name: str, doc: Doc, *, force: bool) -> None:
         """Apply the object, and take over what client-side applies own. Raises ApplyError."""
+        doc = _placed(doc, namespace)
         applied = await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
         if LAST_APPLIED in nested_map(applied, "metadata", "annotations") and not any(_owners(applied, "Apply")):
             applied = await self._apply(namespace, name, _only_annotation(applied), ANNOTATION, force=False)
@@ -127,12 +135,15 @@ def is_server_side(live: Doc | None) -> bool:
 
 
 def last_applied(live: Doc) -> Doc:
-    """The manifest that was applied client-side last; empty if the object has none."""
+    """The manifest that was applied client-side last; empty if the object has none. Raises NoPatchError for a text that
+    is none."""
     text = nested_map(live, "metadata", "annotations").get(LAST_APPLIED)
-    try:
-        return codec.decode_doc(text) if isinstance(text, str) else {}
-    except codec.DecodeError:
+    if not isinstance(text, str) or text.strip() in ("", "null"):
         return {}
+    try:
+        return codec.decode_doc(text)
+    except codec.DecodeError:
+        raise NoPatchError(f"the annotation {LAST_APPLIED} of the object is an invalid JSON document") from None
 
 
 def taken_over(doc: Doc) -> list[Doc] | None:
@@ -175,12 +186,25 @@ def _owners(doc: Doc, operation: str) -> Iterator[Doc]:
                 yield one
 
 
+def _placed(doc: Doc, namespace: str) -> Doc:
+    """The manifest with its namespace; of a kind that has none, without one."""
+    metadata: Doc = {name: value for name, value in nested_map(doc, "metadata").items() if name != "namespace"}
+    return {**doc, "metadata": {**metadata, "namespace": namespace} if namespace else metadata}
+
+
+def _created(doc: Doc) -> Doc:
+    """The body of a creation: without nulls, and without the version of the object that was exported."""
+    found: Doc = without_nulls(doc)
+    nested_map(found, "metadata").pop("resourceVersion", None)
+    return found
+
+
 def _annotated(doc: Doc, namespace: str) -> Doc:
     """The manifest with itself in the last-applied annotation."""
-    metadata: Doc = {**nested_map(doc, "metadata")}
-    notes: Doc = {name: text for name, text in nested_map(metadata, "annotations").items() if name != LAST_APPLIED}
-    if namespace:
-        metadata["namespace"] = namespace
+    doc = _placed(doc, namespace)
+    metadata = nested_map(doc, "metadata")
+    given = nested_map(metadata, "annotations")
+    notes: Doc = {name: "" if text is None else text for name, text in given.items() if name != LAST_APPLIED}
     plain: Doc = {**doc, "metadata": {**metadata, "annotations": notes}}
     recorded = codec.encode_sorted(plain).decode() + "\n"
     return {**doc, "metadata": {**metadata, "annotations": {**notes, LAST_APPLIED: recorded}}}
@@ -193,7 +217,8 @@ def _only_annotation(doc: Doc) -> Doc:
     return {"apiVersion": doc.get("apiVersion"), "kind": doc.get("kind"), "metadata": metadata}
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """A value without members that are null."""
     if isinstance(value, dict):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value

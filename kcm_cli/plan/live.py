@@ -42,7 +42,7 @@ async def take(
         if isinstance(error, AccessError | TransportError | ApiError | DecodeError | PlanError):
             raise PlanError(_with_name(str(error), kubeconfig)) from None
         raise
-    return replace(snapshot, context=found.server)
+    return replace(snapshot, context=found.server, namespace=found.namespace)
 
 
 def _with_name(text: str, kubeconfig: str) -> str:

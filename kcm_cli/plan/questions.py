@@ -22,7 +22,7 @@ def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot,
 
     Their objects are those that others refer to as owners, without contents, so that no dependent loses its owner.
     """
-    asked = custom_kinds(changes)
+    asked, applied = custom_kinds(changes), custom_kinds(one for one in changes if isinstance(one, Apply))
     collections = dict(snapshot.collections)
     assumed: list[str] = []
     for item in snapshot.items(DEFINITIONS.gvr):
@@ -31,8 +31,11 @@ def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot,
         if kind is None or any(gvr.group_resource == item.name for gvr in collections):
             continue
         owners = tuple(_owners(snapshot, kind))
-        collections[kind.gvr] = Collection(kind.gvr, kind.kind, kind.namespaced, owners)
-        assumed.append(f"objects of kind {kind.kind} in manifests are new: the snapshot has none")
+        collections[kind.gvr] = Collection(kind.gvr, kind.kind, kind.namespaced, owners, read=False)
+        if f"{kind.kind}.{kind.gvr.group}".lower() in applied:
+            assumed.append(f"objects of kind {kind.kind} in manifests are new: the snapshot has none")
+        else:
+            assumed.append(f"objects of kind {kind.kind}, which the snapshot does not have, make no difference")
     return replace(snapshot, collections=collections) if assumed else snapshot, tuple(assumed)
 
 

@@ -1,5 +1,5 @@
 """Checks that the objects of a file have the types of their kinds, since an API server reads what it has stored as it
-is."""
+is, and that the metadata of manifests have theirs."""
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
@@ -28,6 +28,11 @@ class Shapes:
         fields that are not known."""
         node = self._schemas.node(Target(gvr.group, gvr.version, kind))
         return _fault(node, doc, "") if node is not None else ""
+
+
+def fault_of_metadata(metadata: Doc) -> str:
+    """The same of the metadata of any object."""
+    return Shapes().fault(GVR("", "v1", "configmaps"), "ConfigMap", {"metadata": metadata})
 
 
 def _fault(node: Node, value: object, path: str) -> str:

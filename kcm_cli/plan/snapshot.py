@@ -33,12 +33,14 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Collection(msgspec.Struct, frozen=True):
-    """All objects of a resource, sorted by key."""
+    """All objects of a resource, sorted by key. read: otherwise the items stand for the objects that others refer to
+    (see ``questions``), and which there are is not known."""
 
     gvr: GVR
     kind: str
     namespaced: bool
     items: tuple[Item, ...]
+    read: bool = True
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -56,7 +58,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     taken_at: by the server's clock if known. server_version: such as ``v1.36.2``. resource_version: of the first list.
     torn: the kinds that were read at another version. redacted: values of environment variables are numbers (see
-    ``redaction``). skipped: objects without a name.
+    ``redaction``). skipped: objects without a name. namespace: of names that have none, as the kubeconfig's context
+    says; a file does not have it.
     """
 
     taken_at: datetime
@@ -68,6 +71,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     redacted: bool = False
     skipped: tuple[str, ...] = ()
     context: str = ""
+    namespace: str = ""
 
     def items(self, gvr: GVR) -> tuple[Item, ...]:
         """The objects of a resource; empty if it is not in the snapshot."""

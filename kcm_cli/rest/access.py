@@ -35,7 +35,8 @@ class Access(msgspec.Struct, frozen=True):
 
     server: URL, with the path under which the API is served. tls: None if and only if the server's scheme is http.
     proxy: URL of an HTTP or SOCKS5 proxy. certificate: returns the current certificate and key (PEM), which replace
-    those of ``tls``, or None. impersonation: headers that every request carries.
+    those of ``tls``, or None. impersonation: headers that every request carries. namespace: of names that have none, as
+    the kubeconfig's context or the pod says; may be empty.
     """
 
     server: str
@@ -45,6 +46,7 @@ class Access(msgspec.Struct, frozen=True):
     credentials: Credentials = msgspec.field(default_factory=lambda: ANONYMOUS)
     certificate: Callable[[], tuple[bytes, bytes] | None] = lambda: None
     impersonation: tuple[tuple[str, str], ...] = ()
+    namespace: str = ""
 
 
 async def load(
@@ -118,7 +120,16 @@ def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:
         TLSFiles(ca_file=SERVICE_ACCOUNT / "ca.crt"),
         proxy=environment_proxy(server, environ),
         credentials=from_file(token, clock),
+        namespace=own_namespace(),
     )
+
+
+def own_namespace() -> str:
+    """The namespace of this pod; empty if it is not told."""
+    try:
+        return (SERVICE_ACCOUNT / "namespace").read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 async def _from_kubeconfig(
@@ -129,7 +140,7 @@ async def _from_kubeconfig(
     server = with_scheme(cluster.server, tls=bool(trusts or cluster.insecure_skip_tls_verify))
     proxy = cluster.proxy_url or environment_proxy(server, environ)
     if not server.startswith("https://"):  # nothing secret goes over plain HTTP
-        return Access(server, proxy=proxy, impersonation=_impersonation(user))
+        return Access(server, proxy=proxy, impersonation=_impersonation(user), namespace=chosen.namespace)
     files = _tls_files(chosen)
     access = Access(
         server,
@@ -138,6 +149,7 @@ async def _from_kubeconfig(
         proxy=proxy,
         credentials=_credentials(chosen, clock),
         impersonation=_impersonation(user),
+        namespace=chosen.namespace,
     )
     if user.exec is None or files.shows or access.credentials is not ANONYMOUS:
         return access

@@ -90,10 +90,11 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A cluster and a user."""
+    """A cluster, a user and the namespace of names that have none."""
 
     cluster: str = ""
     user: str = ""
+    namespace: str = ""
 
 
 class NamedCluster(Named, frozen=True):
@@ -119,7 +120,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
 
 class Chosen(msgspec.Struct, frozen=True):
     """The cluster, user and context that were chosen. cluster_folder, user_folder: those to which their relative paths
-    refer."""
+    refer. namespace: the context's; may be empty."""
 
     path: str
     context: str
@@ -127,6 +128,7 @@ class Chosen(msgspec.Struct, frozen=True):
     user: User
     cluster_folder: Path = Path()
     user_folder: Path = Path()
+    namespace: str = ""
 
     def __str__(self) -> str:
         return f"kubeconfig {self.path}: context {quote(self.context)}"
@@ -213,7 +215,7 @@ def _choose(path: str, files: Sequence[_File], name: str, server: str) -> Chosen
     if context.user and user is None:
         raise KubeconfigError(f"{shown} names no known user ({quote(context.user)})")
     cluster = msgspec.structs.replace(cluster or Cluster(), **({"server": server} if server else {}))
-    chosen = Chosen(path, name, cluster, user or User(), at.folder, beside.folder)
+    chosen = Chosen(path, name, cluster, user or User(), at.folder, beside.folder, context.namespace)
     _check(chosen)
     return chosen
 

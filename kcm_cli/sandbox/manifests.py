@@ -4,6 +4,7 @@ They are applied server-side, in order. Objects of a kind whose CustomResourceDe
 is served.
 """
 
+import glob
 import json
 import math
 import os
@@ -150,10 +151,12 @@ def _float(text: str) -> float | str:
 
 
 def _files(path: Path) -> list[Path]:
+    """The file, those of the folder without what is below it, or those that a pattern such as ``app/*.yaml`` names."""
     if not os.path.isdir(path):
-        return [path]
+        named = [] if os.path.exists(path) else sorted(glob.glob(os.fspath(path)))
+        return [file for one in named for file in _files(Path(one))] or [path]
     try:
-        return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS)
+        return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS and not one.is_dir())
     except OSError as error:
         raise ManifestError(f"cannot read {path}: {error.strerror}") from None
 
@@ -161,9 +164,16 @@ def _files(path: Path) -> list[Path]:
 def _objects(where: str, doc: object) -> Iterator[tuple[str, Doc]]:
     if not isinstance(doc, Mapping):
         raise ManifestError(f"{where}: it is no object")
-    items = doc.get("items")
-    if str(doc.get("kind", "")).endswith("List") and isinstance(items, list):
+    kind, items = str(doc.get("kind", "")), doc.get("items")
+    if kind.endswith("List") and isinstance(items, list):
         for item in items:
-            yield from _objects(where, item)
+            yield from _objects(where, _typed(item, doc, kind.removesuffix("List")))
     else:
         yield where, dict(doc)
+
+
+def _typed(item: object, whole: Mapping[str, Any], kind: str) -> object:
+    """An item with the type that its list implies: API servers leave it out in a PodList."""
+    if isinstance(item, Mapping) and kind and not (item.get("kind") or item.get("apiVersion")):
+        return {**item, "apiVersion": whole.get("apiVersion"), "kind": kind}
+    return item

@@ -51,6 +51,33 @@ def test_a_folder_without_manifests_is_an_error(tmp_path: Path) -> None:
     assert command("-f", str(tmp_path)) == (None, [f"-f: there are no manifests in {tmp_path}"])
 
 
+def test_urls_are_not_read() -> None:
+    url = "https://example.com/app.yaml"
+    assert command("-f", url) == (None, [f"-f: kcm reads no URL: curl -sL {url} | kcm plan -f -"])
+
+
+def test_patterns_and_folders_are_those_of_kubectl(tmp_path: Path) -> None:
+    """Of a folder, the files in it; of a pattern that no shell has replaced, what it names."""
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "folder.yaml" / "b.yaml").write_text(THING)
+    (tmp_path / "a.yaml").write_text(THING)
+    for word, count in ((tmp_path, 1), (f"{tmp_path}/a*", 1), (f"{tmp_path}/*.yaml", 2), (f"{tmp_path}/*/b.*", 1)):
+        found, problems = command("-f", str(word))
+        assert problems == [] and found is not None and len(found.changes) == count
+    assert command("-f", f"{tmp_path}/c*")[1] == [f"cannot read {tmp_path}/c*: No such file or directory"]
+
+
+def test_items_of_a_list_have_the_type_that_it_implies(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}, {kind: Node, apiVersion: v1}]\n---\n"
+        "kind: List\nitems: [{metadata: {name: b}}]\n"
+    )
+    found, _ = command("-f", str(tmp_path))
+    assert found is not None
+    types = [(one.doc.get("apiVersion"), one.doc.get("kind")) for one in found.changes if isinstance(one, Apply)]
+    assert types == [("v1", "Pod"), ("v1", "Node"), (None, None)]
+
+
 def test_definitions_precede_their_objects(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(THING)
     (tmp_path / "b.yaml").write_text(DEFINITION)

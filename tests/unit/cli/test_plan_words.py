@@ -16,7 +16,7 @@ def test_arguments_and_their_changes() -> None:
     assert scaled("deploy/web=0") == Scale(web, 0)
     assert node_count("node-1") == ("node-1", 1)
     assert node_count("node-1=3") == ("node-1", 3)
-    assert metric("deploy/web=cpu:120%", "") == Metric("default", "Deployment", "web", "cpu", 120.0)
+    assert metric("deploy/web=cpu:120%", "") == Metric("", "Deployment", "web", "cpu", 120.0)
     assert metric("sts/db=queue:1500m", "shop") == Metric("shop", "StatefulSet", "db", "queue", None, 1500.0)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kcm_cli.cli.trace import main
+from kcm_cli.cli.trace import FLAGS, _read, main
 from kcm_cli.rest import access
 from tests.incidents.replay import METADATA, audit_log, target
 
@@ -35,6 +35,28 @@ from tests.incidents.replay import METADATA, audit_log, target
 def test_mistakes_are_one_line(args: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 1
     assert capsys.readouterr().err.startswith(f"Error: {text}")
+
+
+@pytest.mark.parametrize(
+    ("args", "namespace"),
+    [
+        ([], "default"),
+        (["--observe"], "shop"),
+        (["--observe", "-n", "x"], "x"),
+        (["--kubeconfig", "config", "--insecure-skip-tls-verify"], "shop"),
+        (["--audit-log", "a"], "default"),
+    ],
+)
+def test_the_namespace_is_that_of_the_context(
+    args: list[str], namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = "contexts: [{name: c, context: {cluster: k, namespace: shop}}]\ncurrent-context: c\n"
+    (tmp_path / "config").write_text(f"{context}clusters: [{{name: k, cluster: {{server: 'http://a:1'}}}}]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", "config")
+    problems: list[str] = []
+    command = _read(FLAGS.parse(["po/x", *args]), problems)
+    assert problems == [] and command is not None and command.target.namespace == namespace
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

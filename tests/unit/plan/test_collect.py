@@ -419,6 +419,18 @@ def test_a_server_that_refuses_everything_is_one_error_line() -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(("namespace", "hint"), [("", " (-n NAMESPACE reads one namespace)"), (NAMESPACE, "")])
+def test_who_may_list_nothing_is_told_of_namespaces(namespace: str, hint: str) -> None:
+    def closed(request: Request) -> Response | None:
+        return (
+            refusing(request.path.rpartition("/")[2], namespaced=True)(request) if request.path != "/version" else None
+        )
+
+    with pytest.raises(PlanError) as raised:
+        read(closed, prepare=nothing, namespace=namespace)
+    assert str(raised.value) == f'namespaces is forbidden: User "x" cannot list it{hint}'
+
+
 def test_secrets_are_never_included() -> None:
     assert check_include(("configmaps", "events", "custom")) == []
     assert check_include(("secrets",)) == ["--include: Secrets are never read"]

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Apply, Options, PlanError, Problem, load, plan, save
+from kcm_cli.plan import Answer, Apply, Delete, Drain, Options, PlanError, Problem, load, plan, save
+from kcm_cli.plan import Target as Named
 from kcm_cli.plan.kubectl_apply import CLIENT_SIDE, KubectlApply, is_server_side, last_applied, taken_over
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.rest.discovery import discover
@@ -227,7 +229,132 @@ def test_what_client_side_applies_own_is_taken_over_as_by_kubectl() -> None:
 def test_odd_metadata_is_taken_for_none(odd: object) -> None:
     doc: Tree = {"metadata": {"managedFields": odd, "annotations": odd}}
     assert (taken_over(doc), is_server_side(doc), last_applied(doc)) == (None, False, {})
-    assert last_applied({"metadata": {"annotations": {LAST_APPLIED: "[]"}}}) == {}
+    assert last_applied({"metadata": {"annotations": {LAST_APPLIED: "null"}}}) == {}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "x", '"x"'])
+def test_a_last_applied_annotation_that_is_no_manifest_is_refused(text: str) -> None:
+    async def story(world: World) -> None:
+        doc = service("web")
+        doc["metadata"]["annotations"] = {LAST_APPLIED: text}
+        await world.create("v1/services", doc)
+
+    (problem,) = planned(snapshot_of(story), service("web"), horizon_s=1).problems
+    assert problem.kind == "refused"
+    assert (
+        problem.text.startswith('error: error when patching "app.yaml": ') and "invalid JSON document" in problem.text
+    )
+
+
+def test_a_list_without_its_merge_key_is_refused() -> None:
+    """A chart's ``- name:`` without a value: the first apply creates the object, and each later one fails."""
+    doc = changed(rich(), "spec", "template", "spec", "imagePullSecrets", value=[{"name": None}])
+    created = planned(made_client_side(), changed(doc, "metadata", "name", value="new"))
+    assert created.problems == ()
+
+    async def story(world: World) -> None:
+        await client_side(world, doc)
+        await world.clock.sleep(30)
+
+    (problem,) = planned(snapshot_of(story), doc, horizon_s=1).problems
+    assert problem.kind == "refused" and problem.text.startswith('error: error when patching "app.yaml": ')
+    assert problem.text.endswith("map: map[] does not contain declared merge key: name")
+
+
+def test_one_of_two_protocols_of_a_port_takes_the_other_one_along() -> None:
+    both = service("web")
+    both["spec"]["ports"] = [{"name": name.lower(), "port": 53, "protocol": name} for name in ("TCP", "UDP")]
+
+    async def story(world: World) -> None:
+        await client_side(world, both)
+
+    one = changed(both, "spec", "ports", value=both["spec"]["ports"][:1])
+    (problem,) = planned(snapshot_of(story), one, horizon_s=1).problems
+    assert problem.kind == "refused" and "spec.ports: Required value" in problem.text
+
+
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"annotations": {"b": True}}, "metadata.annotations[b]: boolean instead of string"),
+        ({"annotations": {"b": 8080}}, "metadata.annotations[b]: a number instead of string"),
+        ({"annotations": "b"}, "metadata.annotations: text instead of an object"),
+        ({"labels": {"b": {}}}, "metadata.labels[b]: an object instead of string"),
+        ({"finalizers": "a"}, "metadata.finalizers: text instead of a list"),
+        ({"namespace": 5}, "metadata.namespace: a number instead of string"),
+    ],
+)
+def test_metadata_that_kubectl_cannot_decode(metadata: Tree, text: str, server: bool) -> None:
+    """kubernetes#59113: it once dropped all annotations."""
+    doc = service("new")
+    doc["metadata"] |= metadata
+    with pytest.raises(PlanError) as raised:
+        planned(made_client_side(), doc, server_side=server)
+    assert str(raised.value) == f"error: app.yaml: {text}"
+
+
+def test_an_exported_object_is_created_anew() -> None:
+    doc = service("new")
+    doc["metadata"] |= {"resourceVersion": "7", "uid": "x", "creationTimestamp": None, "generation": 3}
+    answer = planned(made_client_side(), doc, horizon_s=1)
+    assert not answer.has(frozenset(("refused",)))
+    assert "Service sim/new" in {str(one.about) for one in answer.differences}
+
+
+def test_an_annotation_that_is_null_is_empty() -> None:
+    doc = service("new")
+    doc["metadata"]["annotations"] = {"a": None}
+    (one,) = (one for one in planned(made_client_side(), doc, horizon_s=1).differences if one.about.kind == "Service")
+    assert one.action == "created"
+
+    async def story(world: World) -> object:
+        await client_side(world, doc)
+        kubectl, name = await applying(world, doc)
+        live = await kubectl.live(NAMESPACE, name)
+        assert live is not None
+        return live["metadata"]["annotations"]["a"]
+
+    from tests.kit.simulation import simulate
+
+    assert simulate(1, story) == ""
+
+
+def test_names_without_a_namespace_are_in_that_of_the_context() -> None:
+    doc = service("new")
+    del doc["metadata"]["namespace"]
+    snapshot = made_client_side()
+    for namespace, told, expected in (
+        ("", NAMESPACE, NAMESPACE),
+        ("", "", "default"),
+        ("default", NAMESPACE, "default"),
+    ):
+        answer = planned(replace(snapshot, namespace=told), doc, horizon_s=1, namespace=namespace)
+        assert f"Service {expected}/new" in {str(one.about) for one in answer.differences}
+
+
+def test_a_manifest_of_another_namespace_than_that_of_the_flag() -> None:
+    """As charts have them; kubectl refuses them."""
+    doc = changed(service("new"), "metadata", "namespace", value="default")
+    answer = planned(made_client_side(), doc, horizon_s=1, namespace=NAMESPACE)
+    assert answer.changes == (
+        "apply Service default/new (client-side; kubectl apply -n sim refuses another namespace)",
+    )
+    assert not answer.has(frozenset(("refused",)))
+
+
+def test_all_that_cannot_be_found_is_reported_at_once() -> None:
+    unknown = {"apiVersion": "example.com/v1", "metadata": {"name": "x"}}
+    changes = [
+        *(Apply({**unknown, "kind": kind}, f"{kind}.yaml") for kind in ("A", "B")),
+        *(Delete(Named("deploy", name)) for name in ("nope", "nope")),
+        Drain("nowhere"),
+    ]
+    with pytest.raises(PlanError) as raised:
+        plan(made_client_side(), changes, Options(1))
+    lines = str(raised.value).split("\n")
+    assert len(lines) == 4
+    assert ["A.yaml" in lines[0], "B.yaml" in lines[1], "nope" in lines[2], "nowhere" in lines[3]] == [True] * 4
 
 
 def test_a_refusal_by_quota_is_of_the_kind_quota() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Apply, Change, Delete, Options, PlanError, SetImage, Target, load, plan, save
+from kcm_cli.plan import Answer, Apply, Change, Delete, Options, PlanError, Scale, SetImage, Target, load, plan, save
 from kcm_cli.plan.changes import custom_kinds
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.kinds import DEFINITIONS
@@ -98,6 +98,24 @@ def test_without_their_objects_those_of_a_manifest_are_taken_for_new(tmp_path: P
     answer = planned(load(tmp_path / "cluster.kcm"), Apply(custom("Thing", "two", size=3)))
     assert answer.assumed == ("objects of kind Thing in manifests are new: the snapshot has none",)
     assert [(one.action, str(one.about)) for one in answer.differences] == [("created", "Thing sim/two")]
+
+
+@pytest.mark.parametrize(
+    "change", [Delete(Target("thing", "two", NAMESPACE)), Scale(Target("th", "two", NAMESPACE), 2)]
+)
+def test_an_object_of_a_kind_that_the_snapshot_lacks_is_not_called_missing(change: Change, tmp_path: Path) -> None:
+    save(taken(), tmp_path / "cluster.kcm")
+    with pytest.raises(PlanError, match=r"/two is not in the snapshot: things.example.com: not read without --include"):
+        planned(load(tmp_path / "cluster.kcm"), change)
+    with pytest.raises(PlanError, match=r'\(NotFound\): things.example.com "two" not found in namespace sim'):
+        planned(taken(change), change)
+
+
+def test_an_owner_that_the_snapshot_lacks_can_be_deleted(tmp_path: Path) -> None:
+    save(taken(), tmp_path / "cluster.kcm")
+    answer = planned(load(tmp_path / "cluster.kcm"), Delete(Target("thing", "one", NAMESPACE)))
+    assert answer.assumed == ("objects of kind Thing, which the snapshot does not have, make no difference",)
+    assert ("deleted", "Deployment sim/owned") in {(one.action, str(one.about)) for one in answer.differences}
 
 
 def test_a_definition_and_its_objects_in_one_file() -> None:

@@ -70,6 +70,14 @@ def test_null_is_absent(load):
     assert (loaded.server, loaded.tls.insecure, header(loaded)) == (SERVER, False, "")
 
 
+@pytest.mark.parametrize(("told", "namespace"), [({}, ""), ({"namespace": None}, ""), ({"namespace": "shop"}, "shop")])
+def test_the_namespace_of_the_context(load, told, namespace):
+    doc = config()
+    doc["contexts"][0]["context"] |= told
+    assert load(doc).namespace == namespace
+    assert load({**doc, "clusters": [{"name": "k", "cluster": {"server": "http://a:1"}}]}).namespace == namespace
+
+
 def test_a_date_is_a_text(load):
     """As Go's YAML reads it; kubectl quotes it, people do not."""
     text = yaml.safe_dump(config(user={"token": "2024-01-01 10:00:00"})).replace("'", "")
