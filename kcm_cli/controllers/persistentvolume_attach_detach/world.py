@@ -120,9 +120,11 @@ class World:
         return (attachment.spec.source.persistent_volume_name or "") if attachment is not None else ""
 
     async def sync_claim(self, key: str) -> None:
-        """Reconcile the pods that use a claim, which may be bound now."""
-        for pod in self._pods.store.by_index(CLAIM, key):
-            self._look_at(self.pod_changed(pod))
+        """Reconcile the pods that use a claim, which may be bound now. Yields to the loop in between."""
+        async for seen in in_turns(self._pods.store.by_index(CLAIM, key), OBJECTS):
+            pod = self._pods.store.get(seen.key)
+            if pod is not None:
+                self._look_at(self.pod_changed(pod))
 
     # -- the start
 

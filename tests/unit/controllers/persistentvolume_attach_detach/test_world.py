@@ -27,6 +27,26 @@ async def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
     assert len(world.volumes) >= COUNT - 1
 
 
+async def test_a_claim_of_many_pods_does_not_hold_the_loop() -> None:
+    caches = Caches(1)
+    world, turns = caches.world(), 0
+    await world.populate()
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c0"}}]
+    for number in range(COUNT):
+        caches.put(PODS, {"metadata": meta(f"q{number}"), "spec": {"nodeName": "n0", "volumes": volumes}})
+    pods: Any = caches.informers.get(PODS)
+    pods.listen(on_delete=world.pod_deleted)
+    reading = asyncio.create_task(world.sync_claim("ns/c0"))
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == 2:
+            pods._remove(f"ns/q{COUNT - 1}")
+    await reading
+    assert turns > 5
+    assert len(world.desired.pods()) == COUNT
+
+
 async def test_pods_that_are_gone_or_made_again_are_forgotten_by_the_next_reading_of_all() -> None:
     """Their deletions were not seen."""
     caches = Caches(3)
