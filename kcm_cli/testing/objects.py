@@ -15,6 +15,8 @@ Object = dict[str, Any]
 
 async def get(client: Client, kind: str, name: str, namespace: str) -> Object:
     """An object. See ``Sandbox.get``."""
+    if not name or "/" in name:
+        raise ValueError(f"an object has a name, which {name!r} is not; for several objects: list")
     path = _path(await _served(client, kind), namespace, name)
     return codec.decode(await client.call(Request("GET", path)), Object)
 

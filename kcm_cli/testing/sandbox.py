@@ -269,7 +269,7 @@ class Sandbox:
         """An object as the API server sends it. kind: as kubectl takes it, such as ``deploy``, ``Deployment`` or
         ``widgets.example.com``.
 
-        Raises NotFound for no such object, and ValueError for a kind that is not served.
+        Raises NotFound for no such object, and ValueError for a kind that is not served or an empty name.
         """
         __tracebackhide__ = True
         return self.call(get(self._admin, kind, name, namespace))

@@ -336,6 +336,9 @@ def test_what_cannot_be_read_is_a_public_error(kcm_sandbox, kcm_namespace):
         kcm_sandbox.get("deploy", "web", kcm_namespace)
     with pytest.raises(ValueError, match="the cluster serves no kind 'gadgets'"):
         kcm_sandbox.list("gadgets")
+    for name in ("", "web/status"):
+        with pytest.raises(ValueError, match="an object has a name"):
+            kcm_sandbox.get("deploy", name, kcm_namespace)
 
 
 def test_errors_can_be_caught(kcm_sandbox):
