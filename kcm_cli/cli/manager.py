@@ -64,9 +64,13 @@ def run_manager(arguments: Sequence[str]) -> int:
 
 
 def _look_for_commands(parsed: Parsed) -> None:
-    """Report arguments that look like misplaced or misspelt subcommands."""
+    """Report arguments that look like misplaced or misspelt subcommands, or that are flags here."""
     names = [command.name for command in SUBCOMMANDS]
     for word in list(parsed.rest):
+        if word in ("help", "version"):
+            parsed.rest.remove(word)
+            parsed.problems.append(f"unexpected argument: {word} (kcm --{word})")
+            continue
         if near := get_close_matches(word, names, n=1):
             parsed.rest.remove(word)
             hint = f"did you mean kcm {near[0]}?" if word != near[0] else f"it goes first: kcm {word} [flags]"

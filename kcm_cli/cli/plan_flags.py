@@ -1,5 +1,6 @@
 """Parses and validates the command line of ``kcm plan``."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,13 @@ _FIRST = frozenset(("Namespace", "CustomResourceDefinition"))
 AUDIT_S, PLAN_S = 600.0, 3600.0
 _OF_COMPARE = frozenset(("compare", "kubeconfig", "include", "save", "snapshot", "namespace", "output"))
 _PATHS = frozenset(("filename", "flags-from", "kubeconfig", "save", "snapshot", "compare"))
+_NAMING = frozenset(
+    (
+        *("filename", "drain", "fail-node", "remove-node", "add-node", "set-image", "scale", "delete", "metric"),
+        *("fail-on", "flags-from", "save", "snapshot", "compare"),
+    )
+)
+"""Flags without which something else is done."""
 _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
     (
@@ -180,7 +188,8 @@ def help_text() -> str:
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:
     """(the command, errors). ``manager_flags``: those from --flags-from."""
-    problems = [*parsed_flags.problems, *unexpected(parsed_flags, "kcm plan"), *not_utf8(parsed_flags, _PATHS)]
+    problems = [*parsed_flags.problems, *_misplaced(parsed_flags), *unexpected(parsed_flags, "kcm plan")]
+    problems += [*not_utf8(parsed_flags, _PATHS), *_empty(parsed_flags)]
     values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
     problems += _problems(values)
     changes: list[Change] = []
@@ -244,6 +253,24 @@ def _problems(values: Mapping[str, object]) -> Iterator[str]:
         for name in ("kubeconfig", "include"):
             if values[name]:
                 yield f"--{name}: a snapshot file is as it was saved"
+
+
+def _misplaced(parsed: Parsed) -> Iterator[str]:
+    """Errors about files that are named without -f, as where a shell has replaced a pattern."""
+    for word in list(parsed.rest):
+        if os.path.exists(word):
+            parsed.rest.remove(word)
+            yield f"unexpected argument: {word} (manifests are named by -f: -f {word})"
+
+
+def _empty(parsed: Parsed) -> Iterator[str]:
+    """Errors about flags that name nothing, as by a variable that is not set: a takeover audit would take the place of
+    the plan, and a check would find nothing."""
+    for name in sorted(_NAMING & parsed.values.keys()):
+        value = parsed.values[name]
+        words = value if isinstance(value, tuple | list) else (value,)
+        if not any(str(word).strip() for word in words):
+            yield f"--{name}: its value is empty"
 
 
 def _beside_compare(parsed: Parsed, values: Mapping[str, object]) -> Iterator[str]:

@@ -110,6 +110,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         Case("plan --seeds=0", _HELP),
         Case("plan --output=xml", _HELP),
         Case("plan --fail-on=never", _HELP),
+        Case("plan --snapshot=", "Give it a value, or leave it out. Is a variable not set, as in `--snapshot=$FILE`?"),
     ),
 }
 

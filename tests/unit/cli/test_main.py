@@ -35,6 +35,7 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
         ),
         pytest.param(["start"], "Error: unexpected argument: start (see kcm --help)", id="positional"),
         pytest.param(["sandbx"], "Error: unexpected argument: sandbx (did you mean kcm sandbox?)", id="command"),
+        pytest.param(["version"], "Error: unexpected argument: version (kcm --version)", id="flag"),
         pytest.param(
             ["-v2", "sandbox"],
             "Error: unexpected argument: sandbox (it goes first: kcm sandbox [flags])",

@@ -51,6 +51,24 @@ def test_a_folder_without_manifests_is_an_error(tmp_path: Path) -> None:
     assert command("-f", str(tmp_path)) == (None, [f"-f: there are no manifests in {tmp_path}"])
 
 
+LISTS = ("filename", "drain", "delete", "scale", "fail-on")
+EMPTY = [(name, value) for name in (*LISTS, "snapshot", "compare", "save", "flags-from") for value in ("", " ")]
+
+
+@pytest.mark.parametrize(("name", "value"), [*EMPTY, *((name, ",") for name in LISTS)])
+def test_a_flag_that_names_nothing_is_an_error(name: str, value: str) -> None:
+    """As of a variable that is not set: -f "$FILES" is no takeover audit, and --fail-on "$WHAT" no check."""
+    found, problems = command(f"--{name}={value}")
+    assert found is None and f"--{name}: its value is empty" in problems
+
+
+def test_a_file_without_its_flag(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(THING)
+    path = str(tmp_path / "a.yaml")
+    hint = f"unexpected argument: {path} (manifests are named by -f: -f {path})"
+    assert command("-f", path, path, "x") == (None, [hint, "unexpected argument: x (see kcm plan --help)"])
+
+
 def test_urls_are_not_read() -> None:
     url = "https://example.com/app.yaml"
     assert command("-f", url) == (None, [f"-f: kcm reads no URL: curl -sL {url} | kcm plan -f -"])
