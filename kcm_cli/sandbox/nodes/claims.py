@@ -16,14 +16,15 @@ from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
 from kcm_cli.planning.volumes.attachable import is_attached_by, of_pod_volume
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.machine import ATTACH, MOUNT, Hold
+from kcm_cli.sandbox.nodes.references import CLAIM, object_id
 from kcm_cli.sandbox.views import NODES, SimulatedNode, SimulatedPod
 
 
 class Claims:
     """Reads the informers' caches.
 
-    changed: called with the namespace of a claim that changed or whose volume changed, or with an empty string if a
-    driver changed. attached: called with the name of a node whose attached volumes changed.
+    changed: called with the id (``references.object_id``) of a claim that changed or whose volume changed, or with an
+    empty string if a driver changed. attached: called with the name of a node whose attached volumes changed.
     """
 
     def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
@@ -33,11 +34,11 @@ class Claims:
         self._nodes = informers.get(NODES)
 
         def of_claim(claim: Object) -> None:
-            changed(claim.namespace)
+            changed(object_id(CLAIM, claim.key))
 
         def of_volume(volume: PersistentVolume) -> None:
             if volume.spec.claim_ref is not None:
-                changed(volume.spec.claim_ref.namespace)
+                changed(object_id(CLAIM, f"{volume.spec.claim_ref.namespace}/{volume.spec.claim_ref.name}"))
 
         def of_driver(_: Object) -> None:
             changed("")

@@ -36,6 +36,7 @@ from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
 from kcm_cli.sandbox.nodes.pod_events import notices, replaced, resized, unhealthy
 from kcm_cli.sandbox.nodes.probes import Verdicts
+from kcm_cli.sandbox.nodes.references import referred_to
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript, Role
@@ -147,8 +148,10 @@ class Kubelets:
         self._agents, self._behaviour, self._obstacles = agents, behaviour, obstacles
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, Agent] = {}
-        self._waiting: set[str] = set()
-        """The pods with volumes or containers that cannot start."""
+        self._waiting: dict[str, frozenset[str]] = {}
+        """The pods with volumes or containers that cannot start, each with the ids of the objects that it refers to."""
+        self._awaited: dict[str, set[str]] = {}
+        """The same by object. Some are written often, and not one of a thousand waiting pods may refer to them."""
         self._ended: dict[str, _Ended] = {}
         """The pods that have ended: those that are being deleted stay for a moment, and of the others the cache still
         shows an earlier version."""
@@ -186,6 +189,11 @@ class Kubelets:
             agent.deferred.add(key)
         if life.place.pod_ip and not life.pod.spec.host_network:
             agent.addresses.claim(life.place.pod_ip)
+
+    def object_changed(self, which: str) -> None:
+        """Enqueue the waiting pods that refer to an object, by its id (all, if it is empty), because it has changed."""
+        for key in self._awaited.get(which, ()) if which else self._waiting:
+            self._queue.add(key)
 
     def namespace_changed(self, namespace: str) -> None:
         """Enqueue the waiting pods of a namespace (all, if it is empty), because what they wait for has changed."""
@@ -384,9 +392,9 @@ class Kubelets:
         state = machine.advance(life.script, state, now)
         life.state = state
         if state.hold is not None or any(container.hold is not None for container in state.containers):
-            self._waiting.add(key)
+            self._wait(key, pod)
         else:
-            self._waiting.discard(key)
+            self._go_on(key)
         before = machine.extend(life.script, before, now)
         if before.sandbox_at is None and state.sandbox_at is not None and pod.spec.image_pull_secrets:
             self._emit_missing_pull_secrets(life, pod)
@@ -408,6 +416,22 @@ class Kubelets:
             due_s = min(due_s, resizing.RETRY_S if life.pending.since < now else resizing.FIRST_RETRY_S)
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
+
+    def _wait(self, key: str, pod: SimulatedPod) -> None:
+        ids = referred_to(pod)
+        if self._waiting.get(key) != ids:
+            self._go_on(key)
+            self._waiting[key] = ids
+            for which in ids:
+                self._awaited.setdefault(which, set()).add(key)
+
+    def _go_on(self, key: str) -> None:
+        """The pod does not wait any more."""
+        for which in self._waiting.pop(key, ()):
+            keys = self._awaited[which]
+            keys.discard(key)
+            if not keys:
+                del self._awaited[which]
 
     def _end(self, pod: SimulatedPod, version: str, mounted_s: float = 0.0) -> None:
         """Remember that a pod has ended, as was reported with this version. Until the cache shows that, an event about
@@ -631,7 +655,7 @@ class Kubelets:
 
     def _forget(self, key: str, life: Life) -> None:
         self._lives.pop(key, None)
-        self._waiting.discard(key)
+        self._go_on(key)
         life.agent.occupancy.remove(key)
         life.agent.deferred.discard(key)
         self._retry_resizes(life.agent)

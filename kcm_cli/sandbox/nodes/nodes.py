@@ -37,7 +37,7 @@ class Nodes:
         behaviour = ByRules(self.rules, CachedObjects(informers))
         self._kubelets = Kubelets(means, self._agents, behaviour, self._obstacles)
         self.rules.listen(self._kubelets.rules_changed)
-        self._obstacles.listen(self._kubelets.namespace_changed, self._kubelets.volumes_attached)
+        self._obstacles.listen(self._kubelets.object_changed, self._kubelets.volumes_attached)
         self._mounts = Mounts(means, self._agents)
         self._static_pods = StaticPods(means, self._agents, options.static_pods)
         self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means)

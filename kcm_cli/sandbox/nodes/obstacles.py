@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.remembered import remembered
+from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
@@ -21,7 +22,7 @@ from kcm_cli.sandbox.nodes.expansion import expand, references
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.objects import CachedObjects
-from kcm_cli.sandbox.nodes.references import References
+from kcm_cli.sandbox.nodes.references import CONFIG_MAP, SECRET, References, object_id
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.nodes.volumes import ReadOnce
 from kcm_cli.sandbox.views import (
@@ -60,20 +61,23 @@ class Obstacles:
         self._failing: dict[str, str] = {}
         self._listeners: list[tuple[Callable[[str], None], Callable[[str], None]]] = []
 
-        def seen(obj: Object) -> None:
-            self._changed(obj.namespace)
+        self._follow(CONFIG_MAP, self._config_maps)
+        self._follow(SECRET, self._secrets)
 
-        for informer in (self._config_maps, self._secrets):
-            informer.listen(on_add=seen, on_update=lambda _, new: seen(new), on_delete=seen)
+    def _follow(self, kind: str, informer: AnyInformer) -> None:
+        def seen(obj: Object) -> None:
+            self._changed(object_id(kind, obj.key))
+
+        informer.listen(on_add=seen, on_update=lambda _, new: seen(new), on_delete=seen)
 
     def listen(self, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
-        """Call functions: with the namespace of a ConfigMap, Secret or claim that changed (empty: all namespaces), and
-        with the node whose attached volumes changed."""
+        """Call functions: with the id (``references.object_id``) of a ConfigMap, Secret or claim that changed (empty:
+        any may have), and with the node whose attached volumes changed."""
         self._listeners.append((changed, attached))
 
-    def _changed(self, namespace: str) -> None:
+    def _changed(self, which: str) -> None:
         for changed, _ in self._listeners:
-            changed(namespace)
+            changed(which)
 
     def _attached(self, node: str) -> None:
         for _, attached in self._listeners:

@@ -1,4 +1,4 @@
-"""What ConfigMaps and Secrets that pods refer to lack, in a kubelet's words.
+"""What pods refer to, and what ConfigMaps and Secrets lack of it, in a kubelet's words.
 
 upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/volume/{configmap,secret,projected}
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Protocol
 
 from kcm_cli.api.well_known import ROOT_CA
+from kcm_cli.planning.pod_claims import claims_of
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
     KeyRef,
@@ -14,9 +15,46 @@ from kcm_cli.sandbox.views import (
     SimulatedContainer,
     SimulatedPod,
     SimulatedVolume,
+    containers_of,
 )
 
 _NONE: Mapping[str, str] = {}
+CONFIG_MAP, SECRET, CLAIM = "configmap", "secret", "claim"
+
+
+def object_id(kind: str, key: str) -> str:
+    """What stands for an object of one of these kinds. key: its namespace/name."""
+    return f"{kind} {key}"
+
+
+def referred_to(pod: SimulatedPod) -> frozenset[str]:
+    """The ids of all ConfigMaps, Secrets and claims that a pod's volumes and variables name."""
+    named = {object_id(kind, f"{pod.namespace}/{name}") for kind, name in _named(pod)}
+    return frozenset(named.union(object_id(CLAIM, key) for key in claims_of(pod)))
+
+
+def _named(pod: SimulatedPod) -> Iterator[tuple[str, str]]:
+    for volume in pod.spec.volumes:
+        for config_map, secret in _sources(volume):
+            if config_map is not None:
+                yield CONFIG_MAP, config_map.name
+            if secret is not None:
+                yield SECRET, secret.secret_name or secret.name
+    for container in containers_of(pod):
+        refs = [(source.config_map_ref, source.secret_ref) for source in container.env_from]
+        sources = (variable.value_from for variable in container.env if variable.value_from is not None)
+        refs += [(source.config_map_key_ref, source.secret_key_ref) for source in sources]
+        for config_map_ref, secret_ref in refs:
+            if config_map_ref is not None:
+                yield CONFIG_MAP, config_map_ref.name
+            if secret_ref is not None:
+                yield SECRET, secret_ref.name
+
+
+def _sources(volume: SimulatedVolume) -> Iterator[tuple[ConfigMapSource | None, SecretSource | None]]:
+    yield volume.config_map, volume.secret
+    for part in volume.projected.sources if volume.projected is not None else ():
+        yield part.config_map, part.secret
 
 
 class Entries(Protocol):
@@ -63,10 +101,7 @@ class References:
 
     def _of_volume(self, namespace: str, volume: SimulatedVolume) -> str:
         """All problems of a volume; empty if there are none."""
-        sources = [(volume.config_map, volume.secret)]
-        if volume.projected is not None:
-            sources += [(part.config_map, part.secret) for part in volume.projected.sources]
-        problems = [text for source in sources for text in self._of_sources(namespace, *source)]
+        problems = [text for source in _sources(volume) for text in self._of_sources(namespace, *source)]
         return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
 
     def _ref(self, pod: SimulatedPod, ref: KeyRef | None, find: Find, kind: str) -> Iterator[str]:
