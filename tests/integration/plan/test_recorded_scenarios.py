@@ -16,7 +16,9 @@ def runs_soon(doc: Tree) -> bool:
 SCENARIOS = recorded()
 SETTLED = [one for one in SCENARIOS if not any(runs_soon(doc) for doc in one.setup)]
 FEWEST = 100
-LEAST = 0.995
+LEAST = 0.99
+"""The order in which controllers come to the objects of a deleted namespace decides about a few writes, and is another
+one with each request that is saved or added before."""
 _found: dict[str, Agreement] = {}
 
 
