@@ -248,6 +248,13 @@ async def test_an_external_name_is_called(api: Api, hook: HookServer, name: str)
     assert await write(api) == ""
 
 
+async def test_the_host_of_a_url_may_have_the_dot_of_the_root(api: Api, hook: HookServer) -> None:
+    """Certificates have names without it."""
+    await configure(api, {"url": "https://hook.default.svc./p", "caBundle": hook.bundle})
+    api.server.api.routes.add("hook.default", hook.port)
+    assert await write(api) == ""
+
+
 async def test_a_conversion_webhook_is_refused_like_the_others(api: Api, hook: HookServer) -> None:
     schema = {"openAPIV3Schema": {"type": "object"}}
     versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
