@@ -99,6 +99,7 @@ class Scheduler:
         await self._listers.synced()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._schedule(group), name="scheduling")
+            group.create_task(self._queue.run(), name="scheduler queue")
             group.create_task(self._flush(), name="scheduler flush")
             group.create_task(self._events.run(), name="scheduler events")
             for number in range(WORKERS):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.scheduler import queue as scheduling_queue
 from kcm_cli.sandbox.scheduler.queue import EARLY_BURST, SchedulingQueue
 from tests.unit.sandbox.scheduler.build import pod
 
@@ -44,6 +45,38 @@ async def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters(queue, cl
     assert await taken(queue) is None
     queue.wake(FIT)
     assert await taken(queue) == "a"
+
+
+async def test_many_waiting_pods_are_looked_at_in_turns(queue, clock, monkeypatch):
+    monkeypatch.setattr(scheduling_queue, "AT_ONCE", 2)
+    for name in "abc":
+        queue.add(pod(name))
+        await queue.pop()
+        queue.fail(f"default/{name}", FIT)
+    await clock.sleep(60)
+    asked = []
+
+    def helps(info, by):
+        asked.append(info.pod.name)
+        return info.pod.name != "b"
+
+    queue.wake_where(helps)
+    queue.wake(frozenset(("VolumeBinding",)))
+    queue.remove("default/a")
+    assert not asked
+    running = asyncio.create_task(queue.run())
+    assert [await taken(queue) for _ in range(2)] == ["c", None]
+    assert asked == ["b", "c"]
+    queue.wake(FIT)
+    assert [await taken(queue) for _ in range(2)] == ["b", None]
+    for name in "bcd":
+        queue.add(pod(name))
+        queue.fail(f"default/{name}", FIT)
+    await clock.sleep(60)
+    for _ in range(scheduling_queue.MOST_CHANGES + 1):  # too many are not remembered, but one may help
+        queue.wake(frozenset(("VolumeBinding",)))
+    assert sorted([await taken(queue) for _ in range(3)]) == ["b", "c", "d"]
+    running.cancel()
 
 
 async def test_an_idle_scheduler_does_not_wait_for_the_backoff(queue, clock):
