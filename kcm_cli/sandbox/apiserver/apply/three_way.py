@@ -115,8 +115,7 @@ def _of_lists(field: Field, original: Items, modified: Items, current: Items) ->
     wanted, live = _keys(modified, key), _keys(current, key)
     gone = _surplus(_keys(original, key), wanted)
     node, ends = field.node.item or _FREE, {codec.as_text(one) for one in gone}
-    changed = _items(node, key, original, modified, current, retains="retainKeys" in field.strategy)
-    items: Items = [one for one in changed if codec.as_text(one[key]) not in ends]  # else merged into its deletion
+    items: Items = list(_items(node, key, (original, modified, current), ends, retains="retainKeys" in field.strategy))
     removed: Items = [{DIRECTIVE: "delete", key: one} for one in gone]
     if not (items or removed) and list(map(codec.as_text, live)) == list(map(codec.as_text, wanted)):
         return {}
@@ -142,17 +141,21 @@ def _surplus(before: Items, wanted: Items) -> Items:
     return list(gone.values())
 
 
-def _items(node: Node, key: str, original: Items, modified: Items, current: Items, *, retains: bool) -> Iterator[Doc]:
-    """The items to add or change. Those with the same key (two protocols of one port) are paired from the last one on,
-    and are in this order in the patch."""
+def _items(node: Node, key: str, lists: tuple[Items, Items, Items], ends: set[str], *, retains: bool) -> Iterator[Doc]:
+    """The items to add or change, of the original, modified and current lists. Those with the same key (two protocols
+    of one port) are paired from the last one on, and are in this order in the patch. ends: the keys that are removed;
+    their changes are merged into that, unless a field is removed as well."""
+    original, modified, current = lists
     before, live = _by_key(original, key), _by_key(current, key)
     for text, same in _by_key(modified, key).items():
         earlier, lives = before.get(text, []), live.get(text, [])
         for number, wanted in enumerate(same):
+            known = earlier[number] if number < len(earlier) else {}
+            if text in ends and known.keys() <= wanted.keys():
+                continue
             if number >= len(lives):
                 yield wanted
                 continue
-            known = earlier[number] if number < len(earlier) else {}
             if inner := _of_union(node, known, wanted, lives[number], retains=retains):
                 yield {**inner, key: wanted[key]}
 

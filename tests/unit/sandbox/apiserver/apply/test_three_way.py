@@ -137,6 +137,17 @@ def test_the_removal_of_one_of_several_items_with_a_key_removes_all(before: str,
     assert strategic.merge(service, codec.decode_doc(codec.encode(had)), patch)["spec"]["ports"] == []
 
 
+def test_an_item_that_also_loses_a_field_is_added_again() -> None:
+    """As of kubectl: its change is merged into the removal of the field, and not into that of the item."""
+    pods = node("", "v1", "Pod")
+    had = pod(containers=containers("c", env=[{"name": "A"}, {"name": "A", "value": "x"}]))
+    wanted = pod(containers=containers("c", env=[{"name": "A"}]))
+    patch: Any = strategic_patch(pods, had, wanted, had)
+    assert patch["spec"]["containers"][0]["env"] == [{"name": "A", "value": None}, {"name": "A", "$patch": "delete"}]
+    merged: Any = strategic.merge(pods, codec.decode_doc(codec.encode(had)), patch)
+    assert merged["spec"]["containers"][0]["env"] == [{"name": "A", "value": None}]
+
+
 def test_an_item_that_is_there_more_often_than_the_manifests_say_stays() -> None:
     service = node("", "v1", "Service")
     live, wanted = ({"spec": {"ports": [PORT[name] for name in text.split()]}} for text in ("TCP UDP", "TCP"))
