@@ -373,14 +373,14 @@ def _allowed_by_last_applied(tracker: Tracker, request: Apply) -> Fields | None:
 
 
 def _with_last_applied(doc: Doc, config: Doc) -> Doc:
-    """Update kubectl's last-applied annotation, if the object has it."""
+    """Update kubectl's last-applied annotation, if the object has it. A null annotation is an empty text in it."""
     if not _last_applied(doc):
         return doc
     meta = cast("Doc", doc["metadata"])
-    stated = {**config, "metadata": {**cast("Doc", config.get("metadata", {}))}}
-    notes = cast("Doc", stated["metadata"]).get("annotations")
+    said: Doc = {**cast("Doc", config.get("metadata", {}))}
+    notes = said.pop("annotations", None)
     if isinstance(notes, dict):
-        cast("Doc", stated["metadata"])["annotations"] = {k: v for k, v in notes.items() if k != LAST_APPLIED}
-    recorded = codec.encode_sorted(stated).decode() + "\n"
+        said["annotations"] = {k: "" if v is None else v for k, v in notes.items() if k != LAST_APPLIED}
+    recorded = codec.encode_sorted({**config, "metadata": said}).decode() + "\n"
     annotations = {**cast("Doc", meta["annotations"]), LAST_APPLIED: recorded}
     return {**doc, "metadata": {**meta, "annotations": annotations}}

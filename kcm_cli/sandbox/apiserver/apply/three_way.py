@@ -89,19 +89,19 @@ def _of_maps(node: Node, original: Doc, modified: Doc, current: Doc) -> Doc:
         elif isinstance(wanted, list) and isinstance(live, list) and "merge" in field.strategy:
             patch |= _of_lists(field, before if isinstance(before, list) else [], wanted, live)
         elif wanted is None:
-            if name in current:
+            if name not in current or live is not None:
                 patch[name] = None
         elif name not in current or not _same(wanted, live):
             patch[name] = wanted
-    patch |= {name: None for name in original if name not in modified and name in current}
-    return patch
+    return patch | {name: None for name in original if name not in modified}
 
 
 def _of_union(node: Node, original: Doc, modified: Doc, current: Doc, *, retains: bool) -> Doc:
     """``retains``: keys that the new manifest does not have are removed, since only one member of a union is set."""
     patch = _of_maps(node, original, modified, current)
-    if retains and (patch or current.keys() - modified.keys()):
-        patch[RETAIN_KEYS] = sorted(name for name, value in modified.items() if value is not None)
+    kept = sorted(name for name, value in modified.items() if value is not None)
+    if retains and kept and (patch or current.keys() - modified.keys()):
+        patch[RETAIN_KEYS] = kept
     return patch
 
 

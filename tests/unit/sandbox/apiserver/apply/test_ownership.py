@@ -352,6 +352,14 @@ def test_kubectl_takes_over_fields_of_client_side_apply(patching):
     assert '"a":"2"' in live.doc["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
 
 
+@pytest.mark.parametrize(("notes", "recorded"), [({"b": None}, '"annotations":{"b":""}'), (None, '"metadata":{"name"')])
+def test_a_null_annotation_is_an_empty_text_in_the_one_of_kubectl(patching, notes, recorded):
+    name = "kubectl.kubernetes.io/last-applied-configuration"
+    live = Live(patching).put("kubectl-client-side-apply", {"metadata": {"name": "x", "annotations": {name: "{}"}}})
+    live.apply("kubectl", {"metadata": {"name": "x", "annotations": notes}})
+    assert recorded in live.doc["metadata"]["annotations"][name]
+
+
 # --- laws ------------------------------------------------------------------------------------------------
 
 names = st.sampled_from("abc")

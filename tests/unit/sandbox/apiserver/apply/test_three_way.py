@@ -34,7 +34,8 @@ POD = [
     pytest.param(pod(hostNetwork=True), pod(), pod(hostNetwork=True), pod(hostNetwork=None), id="a field is removed"),
     pytest.param(pod(), pod(), pod(hostNetwork=True), {}, id="a field that others set stays"),
     pytest.param(pod(nodeName="a"), pod(nodeName="b"), pod(nodeName="c"), pod(nodeName="b"), id="drift is undone"),
-    pytest.param(pod(nodeName="a"), pod(), pod(), {}, id="what is gone already"),
+    pytest.param(pod(nodeName="a"), pod(), pod(), pod(nodeName=None), id="what is gone already"),
+    pytest.param({}, pod(nodeName=None), pod(), pod(nodeName=None), id="null removes what is not there"),
     pytest.param(pod(nodeName="a"), pod(nodeName=None), pod(nodeName="a"), pod(nodeName=None), id="null removes"),
     pytest.param({}, pod(tolerations=[{"key": "a"}]), pod(tolerations=[]), pod(tolerations=[{"key": "a"}]), id="list"),
     pytest.param(
@@ -100,6 +101,12 @@ def test_defaults_of_another_union_member_are_removed() -> None:
     patch = strategic_patch(kind, {}, wanted, current)
     assert patch == {"spec": {"strategy": {"type": "Recreate", "$retainKeys": ["type"]}}}
     assert strategic.merge(kind, codec.decode_doc(codec.encode(current)), patch) == wanted
+
+
+def test_an_empty_union_keeps_its_member() -> None:
+    kind = node("apps", "v1", "Deployment")
+    current = {"spec": {"strategy": {"type": "Recreate"}}}
+    assert strategic_patch(kind, {}, {"spec": {"strategy": {}}}, current) == {}
 
 
 @pytest.mark.parametrize("changed", [0, 1])
