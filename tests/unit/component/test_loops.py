@@ -35,3 +35,18 @@ def test_garbage_collection_is_configured_and_restored(monkeypatch: pytest.Monke
 
     assert loops.run_process(main()) != before
     assert gc.get_threshold() == before
+
+
+def test_a_process_that_ends_does_not_look_at_its_objects_again(monkeypatch: pytest.MonkeyPatch):
+    """Python would, as soon as its own thresholds are back."""
+    thresholds: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(loops.gc, "freeze", lambda: thresholds.append(gc.get_threshold()))
+    before = gc.get_threshold()
+
+    async def main() -> int:
+        await asyncio.sleep(0)
+        return len(thresholds)
+
+    during = loops.run_process(main())
+    assert len(thresholds) > during
+    assert thresholds[-1] != before
