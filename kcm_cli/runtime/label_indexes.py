@@ -64,7 +64,7 @@ class LabelIndex(Generic[T]):
         try:
             turns = Turns.of_loop()
             for _ in self._store.filed_again(_LABELS, namespace):
-                await turns.pause()
+                await turns.step()
             # it is not growing any more if it was indexed at once, or the namespace was empty, meanwhile
             if namespace in self._growing and len(self._keys.get(namespace, ())) < MOST_KEYS:
                 self._indexed(namespace, key)

@@ -75,8 +75,14 @@ class Turns:
         self._began()
         self._own_until = time.perf_counter() + PART_S
 
+    async def step(self) -> None:
+        """Between the short steps of long work: return in this turn until it is over."""
+        if self.is_over():
+            await self.next()
+
     async def pause(self) -> None:
-        """Return in this turn, or in a later one if this one is over or others wait already."""
+        """Return in this turn, or in a later one if this one is over or others wait already. In a loop of short steps
+        that would be one a turn while others wait: ``step``."""
         if self._waiting or self.is_over():
             await self.next()
 

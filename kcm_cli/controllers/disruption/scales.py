@@ -42,7 +42,7 @@ class Scales:
         found: dict[str, tuple[str, int] | None] = {}
         unmanaged, turns = False, Turns.of_loop()
         for pod in pods:
-            await turns.pause()
+            await turns.step()
             ref = controller_of(pod)
             if ref is None:
                 unmanaged = True

@@ -107,7 +107,7 @@ class MetricsApis:
                 raise Uncomputable("no metrics returned from resource metrics API")
             samples, turns = dict[str, Sample](), Turns.of_loop()
             for item in found:
-                await turns.pause()
+                await turns.step()
                 if (value := _used(item, resource, container)) is not None:
                     samples[item.metadata.name] = _sample(item, value)
         except (_Unread, FormatError) as error:
@@ -125,7 +125,7 @@ class MetricsApis:
             found = await self._custom(version, path, query, f"pods.{CUSTOM} *")
             samples, turns = dict[str, Sample](), Turns.of_loop()
             for item in found:
-                await turns.pause()
+                await turns.step()
                 samples[item.described_object.name] = _custom_sample(item)
         except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from custom metrics API: {error}") from None

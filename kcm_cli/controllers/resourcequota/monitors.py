@@ -176,7 +176,7 @@ class Monitors:
         self._known_classes = None
         turns = Turns.of_loop()
         for _ in self._ledger.restart():
-            await turns.pause()
+            await turns.step()
 
     async def _is_moved(self, kind: GroupResource) -> bool:
         """Whether the watched version of a custom resource stopped being served, or a version is served again."""

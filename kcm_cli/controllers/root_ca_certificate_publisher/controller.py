@@ -13,6 +13,7 @@ from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, starting
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import ApiError, NotFound
@@ -46,10 +47,11 @@ class RootCAPublisher:
                 raise
 
     async def reload(self) -> None:
-        """Queue all namespaces if the CA has changed."""
+        """Queue all namespaces if the CA has changed. Yields to the loop in between."""
         if self._root_ca.reload():
-            for namespace in filter(is_active, self._namespaces):
-                self._queue.add(namespace.name)
+            async for namespace in in_turns(self._namespaces.list(), OBJECTS):
+                if is_active(namespace):
+                    self._queue.add(namespace.name)
 
 
 def is_active(namespace: Namespace) -> bool:

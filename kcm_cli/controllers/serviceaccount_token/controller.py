@@ -23,6 +23,7 @@ from kcm_cli.controllers.shared.root_ca import RELOAD_S, RootCA
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
@@ -168,9 +169,9 @@ class TokenController:
             )
 
     async def reload(self) -> None:
-        """Queue all Secrets if the CA has changed."""
+        """Queue all Secrets if the CA has changed. Yields to the loop in between."""
         if self._root_ca.reload():
-            for secret in self._secrets.store:
+            async for secret in in_turns(self._secrets.store.list(), OBJECTS):
                 for key in self.secret_key(secret):
                     self._secret_queue.add(key)
 

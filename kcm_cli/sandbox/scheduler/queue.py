@@ -105,7 +105,7 @@ class SchedulingQueue:
                 for queued in list(self._waiting.values()):
                     if self._waiting.get(queued.info.key) is queued and helps(queued):
                         self._move(queued, cause)
-                    await turns.pause()
+                    await turns.step()
 
     def get(self, key: str) -> Queued | None:
         return self._pods.get(key)

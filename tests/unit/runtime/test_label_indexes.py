@@ -76,7 +76,7 @@ def test_what_a_selector_selects(steps: list[tuple[str, str, str, dict[str, str]
 class Endless:
     """Turns that are always over."""
 
-    async def pause(self) -> None:
+    async def step(self) -> None:
         await asyncio.sleep(0)
 
 

@@ -47,6 +47,30 @@ async def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measur
 
 
 @pytest.mark.real_time
+async def test_short_steps_of_long_work_have_their_part_of_each_turn_beside_others_who_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns, others = Turns.of_loop(), 0
+
+    async def crowd() -> None:
+        nonlocal now, others
+        while True:
+            others += 1
+            now += TURN_S
+            await turns.next()
+
+    crowded = asyncio.create_task(crowd())
+    await asyncio.sleep(0)
+    for _ in range(1000):
+        now += PART_S / 100
+        await turns.step()
+    crowded.cancel()
+    assert 1 < others < 20
+
+
+@pytest.mark.real_time
 async def test_those_who_wait_go_on_in_order_and_a_turn_has_only_as_many_as_it_has_time_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
