@@ -200,7 +200,7 @@ CONTROLLER = Controller(
     (
         Queue(
             "disruption",
-            Watch(POD_DISRUPTION_BUDGETS, changed=own_key),
+            Watch(POD_DISRUPTION_BUDGETS, own_key),
             watches=(Watch(PODS, DisruptionController.budgets_of, updated=DisruptionController.budgets_of_changed),),
             sync=DisruptionController.sync,
             failures=Failures(retried="Error syncing PodDisruptionBudget, requeuing", key="key"),
