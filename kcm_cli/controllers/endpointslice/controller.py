@@ -65,6 +65,7 @@ class EndpointSliceController:
             self._forget(key)
         elif service.spec.type == "ExternalName" or service.spec.selector is None:
             self._memos.pop(key, None)
+            self.zones.keep(key, ())
         else:
             try:
                 await self._reconcile(key, service)
@@ -88,6 +89,7 @@ class EndpointSliceController:
         for address_type in {IPV4, IPV6}.difference(types):
             memos.pop(address_type, None)
             self._metrics.forget_type(key, address_type)
+        self.zones.keep(key, types)
         for address_type in types:
             memo = memos.setdefault(address_type, new_memo())
             ratios = self.zones.ratios if topology.wants_hints(service.annotations) else None

@@ -6,7 +6,7 @@ upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from kcm_cli.api.core import Node
@@ -80,6 +80,13 @@ class Zones:
             _forget(self._unhinted, key, address_type)
         else:
             self._unhinted.setdefault(key, {})[address_type] = unhinted
+
+    def keep(self, key: str, address_types: Collection[str]) -> None:
+        """Look at no other address types of the Service when nodes change: it has no slices of them."""
+        known = {*self._counts.get(key, ()), *self._unhinted.get(key, ())}
+        for address_type in known.difference(address_types):
+            _forget(self._counts, key, address_type)
+            _forget(self._unhinted, key, address_type)
 
     async def sync(self, key: str) -> None:
         """Recompute the shares, at once for Services with hints or wanting them, else when they are next used."""

@@ -8,6 +8,7 @@ import pytest
 
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from tests.kit.controlling import controllers
 from tests.kit.world import NODES, World
@@ -155,3 +156,20 @@ async def test_removing_the_annotation_of_a_service_removes_hints(world: World, 
         await world.wait(30)
         assert set(await story.hints()) == {"-"}
         assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.messages()
+
+
+@pytest.mark.parametrize("spec", [{"selector": None}, {"type": "ExternalName", "externalName": "x.example"}], ids=str)
+async def test_a_service_without_slices_waits_for_no_hints(world: World, story: Story, caplog, spec):
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(1, 1, 0)
+        await world.wait(30)
+        assert "Insufficient number of endpoints (2 endpoints, 3 zones), addressType: IPv4" in await story.messages()
+        await world.patch(SERVICES, "web", {"spec": spec})
+        await world.wait(30)
+        with caplog.at_level(V2):
+            excluded = {"node-role.kubernetes.io/control-plane": "", ZONE: "z5"}
+            await world.patch(NODES, (await story.nodes())[-1], {"metadata": {"labels": excluded}})
+            await world.wait(30)
+        assert "since hints are possible" not in caplog.text
