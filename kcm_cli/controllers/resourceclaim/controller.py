@@ -6,7 +6,7 @@ DRAWorkloadResourceClaims. Another queue has what many pods use: these are queue
 upstream: pkg/controller/resourceclaim
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaim, ResourceClaimTemplate
@@ -39,7 +39,7 @@ _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
 GROUPS_GATE = "DRAWorkloadResourceClaims"
 MANY = 100
-"""Pods that are looked at in one go when a claim, a template or a group changes."""
+"""Pods and groups that are looked at in one go when a claim, a template or a group changes."""
 
 
 class GroupUnknown(SyncError):
@@ -87,10 +87,15 @@ class ResourceClaimController:
         return None
 
     async def sync_crowd(self, key: str) -> None:
-        """Queue the pods that ``key`` names by an index and a value."""
-        index, _, value = key.partition(":")
-        async for pod in in_turns(self._pods.store.by_index(index, value), OBJECTS):
-            for one in self.pod_changed(pod):
+        """Queue the pods or PodGroups that ``key`` names by their kind, an index and a value."""
+        kind, index, value = key.split(":", 2)
+        if kind == POD:
+            async for pod in in_turns(self._pods.store.by_index(index, value), OBJECTS):
+                for one in self.pod_changed(pod):
+                    self._queue.add(one)
+            return
+        async for group in in_turns(self._groups_of(index, value), OBJECTS):
+            for one in self.group_changed(group):
                 self._queue.add(one)
 
     async def _sync_pod(self, key: str) -> None:
@@ -185,16 +190,23 @@ class ResourceClaimController:
         """The keys of the pods of an index, and of their claims. Many pods are left to ``sync_crowd``."""
         pods = self._pods.store.by_index(index, key)
         if len(pods) > MANY:
-            self._crowds.add(f"{index}:{key}")
+            self._crowds.add(f"{POD}:{index}:{key}")
             return
         for pod in pods:
             yield from self.pod_changed(pod)
 
+    def _groups_of(self, index: str, key: str) -> Sequence[PodGroup]:
+        return self._pod_groups.store.by_index(index, key) if self._pod_groups is not None else ()
+
     def _users(self, index: str, key: str) -> Iterator[str]:
+        """The keys of the pods and groups of an index, and of the groups' pods. Many are left to ``sync_crowd``."""
         yield from self._pods_of(index, key)
-        if self._pod_groups is not None:
-            for group in self._pod_groups.store.by_index(index, key):
-                yield from self.group_changed(group)
+        groups = self._groups_of(index, key)
+        if len(groups) + sum(self._pods.store.count(BY_GROUP, group.key) for group in groups) > MANY:
+            self._crowds.add(f"{POD_GROUP}:{index}:{key}")
+            return
+        for group in groups:
+            yield from self.group_changed(group)
 
 
 def _claims(keys: Iterable[str]) -> list[str]:

@@ -29,6 +29,8 @@ from tests.kit.devices import (
 from tests.kit.faults import Held, Refusing
 from tests.kit.world import PODS, World
 
+GROUPS = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")]
+
 
 def running(world: World, **options: Any) -> Any:
     return controllers(world, ResourceClaimConfig(), names=["resourceclaim-controller"], **options)
@@ -73,7 +75,8 @@ async def test_a_claim_is_created_from_its_template_and_recorded(world: World):
         assert f"resourceclaim_controller_resource_claims{{{labels}}} 1" in shown
 
 
-async def test_a_template_of_many_pods_does_not_hold_the_loop(world: World, monkeypatch):
+@pytest.mark.parametrize("groups", [False, True], ids=["pods", "groups"])
+async def test_a_template_of_many_users_does_not_hold_the_loop(world: World, monkeypatch, groups):
     turns, needs_work = [0], plan.needs_work
     looked: list[int] = []
     counting: list[asyncio.Task[None]] = []
@@ -88,9 +91,13 @@ async def test_a_template_of_many_pods_does_not_hold_the_loop(world: World, monk
         looked.append(turns[0])
         return needs_work(*args)
 
-    async with running(world):
+    await serve(world, POD_GROUPS, status={})
+    async with running(world, gates=GROUPS):
         for number in range(120):
-            await world.pod(f"p{number}", from_template() | NOWHERE)
+            if groups:
+                await make(world, POD_GROUPS, {"metadata": {"name": f"g{number}"}, "spec": from_template()})
+            else:
+                await world.pod(f"p{number}", from_template() | NOWHERE)
         await world.wait(1)
         monkeypatch.setattr(plan, "needs_work", look)
         await make_template(world)
@@ -300,7 +307,7 @@ async def test_a_claim_generated_for_an_earlier_pod_of_the_name_is_deleted(world
 @pytest.mark.parametrize("groups", [True, False])
 async def test_consumers_other_than_pods_keep_their_reservation(world: World, groups):
     await serve(world, POD_GROUPS, status={})
-    gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if groups else []
+    gates = GROUPS if groups else []
     await make_claim(world)
     await allocate(world, "c")
     doc = await claim(world, "c")
@@ -420,8 +427,7 @@ async def test_a_template_with_admin_access_needs_its_gate(world: World):
 async def test_the_claim_of_a_pod_group_is_kept_until_the_group_is_deleted(world: World):
     await serve(world, POD_GROUPS, status={})
     await make_template(world)
-    gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")]
-    async with running(world, gates=gates):
+    async with running(world, gates=GROUPS):
         await make(world, POD_GROUPS, {"metadata": {"name": "g"}, "spec": from_template()})
         await world.wait(3)
         (made,) = await claims(world)
