@@ -84,6 +84,27 @@ async def test_endpoints_are_kept_whose_service_the_cache_does_not_show_yet(worl
         assert (await world.get(ENDPOINTS, "web"))["subsets"] == SUBSETS
 
 
+async def test_endpoints_that_no_cache_shows_yet_are_kept_with_their_service(world: World):
+    """Both were created after the deletion of a Service of the name, for which the Endpoints are looked for."""
+
+    asked = list[str]()
+
+    async def before(request: Request) -> None:
+        if not asked and request.path.endswith("/endpoints/web"):
+            asked.append(request.path)
+            await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}]}})
+            await world.create(ENDPOINTS, {**NAME, "subsets": SUBSETS})
+
+    transport = Refusing(world.server.transport(), lambda request: False, before)
+    await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}]}})
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"], transport=transport):
+        await world.wait(5)
+        await world.delete(SERVICES, "web")
+        await world.wait(5)
+        assert asked
+        assert (await world.get(ENDPOINTS, "web"))["subsets"] == SUBSETS
+
+
 async def test_endpoints_without_a_service_may_be_replaced(world: World):
     """Their deletion asks for no other one: their user may have created them again."""
     noting = Noting(world.server.transport())
