@@ -110,6 +110,8 @@ class AutoscalerController:
         try:
             target = await self._targets.read(hpa.namespace, hpa.spec.scale_target_ref)
         except ScaleFailed as error:
+            if error.is_gone:
+                self._select_nothing(hpa)
             return replace(snapshot, unreadable=str(error), by_spec=error.by_spec), None
         scale = target.scale
         snapshot = replace(snapshot, scale=scale)
@@ -196,16 +198,20 @@ class AutoscalerController:
         return ()
 
     def updated(self, old: HorizontalPodAutoscaler, new: HorizontalPodAutoscaler) -> Keys:
-        """As ``changed``. With another target it selects no pods until its next sync.
-
-        Upstream keeps the former selector until it has read another one. While the new target does not exist (which is
-        how some switch an autoscaler off), or has no replicas, another autoscaler of the former one is ambiguous.
-        """
+        """As ``changed``. With another target it selects no pods until its next sync."""
         if old.spec.scale_target_ref != new.spec.scale_target_ref:
-            known = self._selectors.get(new.namespace, {})
-            if new.name in known:
-                known[new.name] = NOTHING
+            self._select_nothing(new)
         return self.changed(new)
+
+    def _select_nothing(self, hpa: HorizontalPodAutoscaler) -> None:
+        """Of an autoscaler with another target, or whose target is gone.
+
+        Upstream keeps the former selector until it has read another one. While its target does not exist (which is how
+        some switch an autoscaler off), or has no replicas, another autoscaler of these pods is ambiguous.
+        """
+        known = self._selectors.get(hpa.namespace, {})
+        if hpa.name in known:
+            known[hpa.name] = NOTHING
 
     def deleted(self, hpa: HorizontalPodAutoscaler) -> Keys:
         """Forget the autoscaler, and queue its key, so that its metrics are removed."""

@@ -16,7 +16,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import LabelSelector, from_label_selector, to_label_selector
-from kcm_cli.rest.errors import ApiError, Conflict
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
 
@@ -25,11 +25,13 @@ _PAUSE_S = 0.01
 
 
 class ScaleFailed(Exception):
-    """The scale cannot be read or written. ``by_spec``: because of the autoscaler's spec."""
+    """The scale cannot be read or written. ``by_spec``: because of the autoscaler's spec. ``is_gone``: there is no such
+    target."""
 
-    def __init__(self, text: str, *, by_spec: bool = False) -> None:
+    def __init__(self, text: str, *, by_spec: bool = False, is_gone: bool = False) -> None:
         super().__init__(text)
         self.by_spec = by_spec
+        self.is_gone = is_gone
 
 
 class TargetScale(msgspec.Struct, frozen=True):
@@ -99,7 +101,8 @@ class Targets:
             return await self._client.get_doc(resource, namespace, name, subresource="scale")
         except ApiError as error:
             path = resource.gvr.path(namespace, name, "scale")
-            raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}")) from None
+            is_gone = isinstance(error, NotFound)
+            raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}"), is_gone=is_gone) from None
         except TransportError as error:
             raise ScaleFailed(str(error)) from None
 

@@ -40,10 +40,16 @@ class Story:
         self.world.server.api.aggregate(MetricsApi(self.world.server.store, self.world.clock))
 
     async def deploy(
-        self, replicas: int = 1, *containers: dict[str, Any], name: str = "web", ready_delay: str = "0s", **loads: str
+        self,
+        replicas: int = 1,
+        *containers: dict[str, Any],
+        name: str = "web",
+        app: str = "",
+        ready_delay: str = "0s",
+        **loads: str,
     ) -> None:
         """``loads`` are the figures of simulated pods: ``cpu_total`` for sandbox.kcm.dev/cpu-total, and so on."""
-        labels = {"app": name}
+        labels = {"app": app or name}
         own = {"labels": labels, "annotations": _annotations({"ready-delay": ready_delay})}
         template = {"metadata": own, "spec": {"containers": list(containers) or [container()]}}
         spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}

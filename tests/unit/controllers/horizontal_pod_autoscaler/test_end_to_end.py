@@ -233,6 +233,25 @@ async def test_an_autoscaler_of_another_target_selects_no_pods_of_the_former_one
         assert (await story.condition("ScalingActive", "second"))[:2] == ("True", "ValidMetricFound")
 
 
+async def test_an_autoscaler_whose_target_is_gone_selects_no_pods(world: World):
+    """A target of another name has the pods now, and an autoscaler of its own."""
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="100m")
+        await world.wait(10)
+        await story.autoscale()
+        await world.wait(40)
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+        await world.delete(DEPLOYMENTS, "web")
+        await story.deploy(name="new", app="web", cpu_total="100m")
+        await world.wait(40)
+        assert (await story.condition("AbleToScale"))[:2] == ("False", "FailedGetScale")
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "new"}
+        await story.autoscale(name="second", scaleTargetRef=target)
+        await world.wait(40)
+        assert (await story.condition("ScalingActive", "second"))[:2] == ("True", "ValidMetricFound")
+
+
 async def test_a_target_created_later(world: World):
     story = Story(world)
     async with story.running():
