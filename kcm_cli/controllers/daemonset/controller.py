@@ -162,8 +162,8 @@ class DaemonSetController:
 
     def _read(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
         fits = self._placements.of(daemon_set, self._nodes.store)
-        kept = _on_nodes(pods)
-        return Snapshot(daemon_set, fits, kept, hash_, self._backoff(daemon_set, kept))
+        kept, unseen = _on_nodes(pods), {node.metadata.name for node in self._nodes.store.unseen()}
+        return Snapshot(daemon_set, fits, kept, hash_, self._backoff(daemon_set, kept), unseen)
 
     def _latest(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> list[Pod]:
         """The DaemonSet's pods in the cache at present, including those that were just adopted."""

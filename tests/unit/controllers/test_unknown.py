@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.apps import DAEMON_SETS
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.api.well_known import ZONE
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
@@ -108,6 +110,28 @@ async def test_pods_of_an_unknown_node_stay_in_the_slices(world: World):
     async with running():
         await world.wait(30)
         assert await endpoints() == before
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_daemon_pod_that_waits_for_an_unknown_node_is_kept(world: World):
+    """The scheduler may bind it at any time."""
+
+    def running() -> Any:
+        return controllers(world, DaemonSetConfig(), names=["daemonset-controller"])
+
+    asked = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1000"}}}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [asked]}}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    await world.create(DAEMON_SETS, {"metadata": {"name": "agent"}, "spec": spec})
+    async with running():
+        await world.wait(5)
+        (before,) = await world.items(PODS)
+        assert "nodeName" not in before["spec"]
+    (node,) = (one.copy() for one in world.server.store.list(NODES.gvr, ""))
+    world.server.store.update(NODES.gvr, "", node["metadata"]["name"], {**node, "spec": {"taints": "none"}})
+    async with running():
+        await world.wait(30)
+        assert [pod["metadata"]["uid"] for pod in await world.items(PODS)] == [before["metadata"]["uid"]]
 
 
 async def test_rules_of_an_unknown_role_stay_aggregated(world: World):

@@ -3,7 +3,7 @@
 upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -22,7 +22,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """A DaemonSet, the fit of each node, and its pods by node.
 
     hash: the hash of the current revision. backoff: nodes on which a failed pod may not be deleted yet, with the
-    seconds to wait. pods: without terminal pods that are being deleted.
+    seconds to wait. pods: without terminal pods that are being deleted. unseen: nodes that exist, but could not be
+    decoded.
     """
 
     daemon_set: DaemonSet
@@ -30,6 +31,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     pods: Mapping[str, Sequence[Pod]]
     hash: str
     backoff: Mapping[str, float]
+    unseen: Collection[str] = ()
 
 
 class Changes(msgspec.Struct):
@@ -146,5 +148,6 @@ def _surged(snapshot: Snapshot, node: str, fit: Fit, running: Sequence[Pod], now
 def _lost(snapshot: Snapshot) -> list[Pod]:
     """Unscheduled pods for nodes that do not exist. Neither the scheduler nor the pod garbage collector handles
     them."""
-    elsewhere = (pods for name, pods in snapshot.pods.items() if name not in snapshot.fits)
+    known, unseen = snapshot.fits, snapshot.unseen
+    elsewhere = (pods for name, pods in snapshot.pods.items() if name not in known and name not in unseen)
     return [pod for pods in elsewhere for pod in pods if not pod.spec.node_name and not pod.deleting]
