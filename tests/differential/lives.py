@@ -279,6 +279,7 @@ KINDS = {
     "statefulset": Kind("statefulsets", stateful_set, (
         scale("statefulsets"), image("statefulsets"), DELETE, UNREADY, FAIL, RELEASE,
         change("statefulsets", lambda rng: {"updateStrategy": partitioned(rng.randint(0, 3))}),
+        change("statefulsets", lambda rng: {"ordinals": {"start": rng.randint(0, 2)}}),
         refusing("pod", "kill", "claim", "revision"),
     )),
     "daemonset": Kind("daemonsets", daemon_set, (
@@ -289,6 +290,7 @@ KINDS = {
         SUCCEED, SUCCEED, FAIL_JOB, DELETE, FREE, stray, RELEASE,
         change("jobs", lambda rng: {"suspend": rng.random() < 0.5}),
         change("jobs", lambda rng: {"parallelism": rng.randint(0, 3)}),
+        change("jobs", lambda rng: dict.fromkeys(("parallelism", "completions"), rng.randint(1, 4))),
         refusing("pod", "kill"),
     )),
 }  # fmt: skip
