@@ -117,6 +117,8 @@ def _of_lists(field: Field, original: Items, modified: Items, current: Items) ->
     node, ends = field.node.item or _FREE, {codec.as_text(one) for one in gone}
     items: Items = list(_items(node, key, (original, modified, current), ends, retains="retainKeys" in field.strategy))
     removed: Items = [{DIRECTIVE: "delete", key: one} for one in gone]
+    if removed or _lose_fields(original, modified, key):
+        items = _merged(items, key)
     if not (items or removed) and list(map(codec.as_text, live)) == list(map(codec.as_text, wanted)):
         return {}
     order: Items = [{key: one} for one in wanted]
@@ -139,6 +141,23 @@ def _surplus(before: Items, wanted: Items) -> Items:
         if left[text] < 0:
             gone[text] = one
     return list(gone.values())
+
+
+def _lose_fields(original: Items, modified: Items, key: str) -> bool:
+    """Whether an item has fewer fields than before."""
+    before = _by_key(original, key)
+    pairs = (zip(before.get(text, ()), same, strict=False) for text, same in _by_key(modified, key).items())
+    return any(known.keys() - wanted.keys() for some in pairs for known, wanted in some)
+
+
+def _merged(items: Items, key: str) -> Items:
+    """One item for each key: kubectl merges changes into removals, where there are any, and so into each other."""
+    found: dict[str, Doc] = {}
+    for item in items:
+        assert isinstance(item, dict)
+        text = codec.as_text(item[key])
+        found[text] = _joined(found[text], item) if text in found else item
+    return list(found.values())
 
 
 def _items(node: Node, key: str, lists: tuple[Items, Items, Items], ends: set[str], *, retains: bool) -> Iterator[Doc]:

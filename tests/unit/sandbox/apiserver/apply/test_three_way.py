@@ -155,6 +155,14 @@ def test_an_item_that_also_loses_a_field_is_added_again() -> None:
     assert merged["spec"]["containers"][0]["env"] == [{"name": "A", "value": None}]
 
 
+def test_changes_of_items_with_a_key_are_one_beside_a_removal() -> None:
+    """The order of several is refused by the server; kubectl merges them into the removal."""
+    service = node("", "v1", "Service")
+    had = {"spec": {"ports": [{"port": 1}, *names_of_ports("a", "b")["spec"]["ports"]]}}
+    patch: Any = strategic_patch(service, had, names_of_ports("c", "d"), had)
+    assert patch["spec"]["ports"] == [{"name": "c", "port": 53}, {"$patch": "delete", "port": 1}]
+
+
 def test_an_item_that_is_there_more_often_than_the_manifests_say_stays() -> None:
     service = node("", "v1", "Service")
     live, wanted = ({"spec": {"ports": [PORT[name] for name in text.split()]}} for text in ("TCP UDP", "TCP"))
