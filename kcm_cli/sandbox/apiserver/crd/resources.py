@@ -37,11 +37,10 @@ class CustomResources:
         self._catalog = catalog
         meta = schemas.builtin.node("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
         self._reader = MetaReader(meta, schemas.normalizers)
-        self._kinds: dict[Target, CustomVersion] = {}
         self._latest: WeakValueDictionary[Target, CustomVersion] = WeakValueDictionary()
         """Those of deleted definitions are kept by requests and watches."""
-        self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
-        """The resources and kinds of each definition by its state, in order."""
+        self._kept: dict[tuple[object, ...], list[Served]] = {}
+        """The resources of each definition by its state, in order."""
         self._storages: dict[tuple[object, ...], GVR] = {}
         self.replaced: Callable[[Collection[GVR]], None] = lambda storages: None
         """Called with the storages whose definitions were deleted, or have another spec or other accepted names."""
@@ -54,14 +53,12 @@ class CustomResources:
         if list(wanted) == list(kept):
             return
         self._kept = {}
-        self._kinds = {}
         every: list[Served] = []
         versions: dict[str, set[str]] = {}
         for state, definition in wanted.items():
-            made = kept.get(state) or self._make(definition)
+            made = kept[state] if state in kept else self._make(definition)
             self._kept[state] = made
-            every += made[0]
-            self._kinds |= made[1]
+            every += made
             versions.setdefault(definition.group, set()).update(version.name for version in definition.served)
         groups = {}
         for group, names in sorted(versions.items()):
@@ -74,7 +71,7 @@ class CustomResources:
         self._storages = {one.identity: storage_of(one.group, one.names["plural"]) for one in wanted.values()}
         self.replaced({before[identity] for identity in before.keys() - self._storages.keys()})
 
-    def _make(self, definition: Definition) -> tuple[list[Served], dict[Target, CustomVersion]]:
+    def _make(self, definition: Definition) -> list[Served]:
         named = definition.names["kind"]
         shapes = {
             version.name: Shape(Target(definition.group, version.name, named), version.schema, self._reader)
@@ -82,18 +79,16 @@ class CustomResources:
         }
         called = definition.webhook if self._calls.possible else None
         webhook = None if called is None else Webhook(called, self._calls, self._rng)
-        kinds: dict[Target, CustomVersion] = {}
         served: list[Served] = []
         for version in definition.served:
             own = shapes[version.name]
             strategy = partial(_strategy, definition, version, own)
             kind = CustomVersion(own, shapes[definition.storage], shapes, strategy, webhook)
-            kinds[own.target] = kind
             if (before := self._latest.get(own.target)) is not None:
                 before.later = kind
             self._latest[own.target] = kind
             served.append(_served(definition, version, kind))
-        return served, kinds
+        return served
 
     def rules(self, info: ResourceInfo) -> Strategy:
         """The strategy of a custom kind."""
@@ -107,13 +102,14 @@ class CustomResources:
         """The kind, or its last state: requests and watches may outlive their definition."""
         return self._latest[target_of(info)]
 
-    def openapi(self, target: Target, *, old: bool) -> Doc | None:
-        """The published schema of a kind with references in the form of v2; None if the kind is not served.
+    def openapi(self, served: Served, *, old: bool) -> Doc:
+        """The published schema of a custom kind, with references in the form of v2.
 
         ``old``: without what v2 does not have.
         """
-        found = self._kinds.get(target)
-        return None if found is None else published.schema_of(found.schema, target, old=old)
+        kind = served.conversion
+        assert isinstance(kind, CustomVersion)
+        return published.schema_of(kind.schema, target_of(served.info), old=old)
 
 
 def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Strategy:

@@ -7,6 +7,7 @@ one of v2 100 ms, or 500 with 300 custom kinds: it is made in turns of the loop.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator
+from copy import copy
 from typing import cast
 
 import msgspec
@@ -66,6 +67,8 @@ class OpenApi:
         """The digests of the schemas of custom kinds, with what was served then: it is replaced with its schema."""
         self._definitions: dict[str, Doc] = {}
         self._facts: dict[str, dict[str, Doc]] = {}
+        self._named: dict[str, tuple[Served, bool]] | None = None
+        """Custom kinds by the names of their definitions, and whether that is the one of their lists."""
         catalog.changed.append(self._forget)
 
     async def v2(self) -> Document:
@@ -108,13 +111,14 @@ class OpenApi:
     def _forget(self) -> None:
         self._changes += 1
         self._made.clear()
+        self._named = None
         kept = (one for one in self._digests.items() if self._catalog.by_gvr(one[1][0].info.gvr) is one[1][0])
         self._digests = dict(kept)
 
     async def _in_turns(self, place: str, make: Callable[[], Awaitable[bytes]]) -> Document:
         """A document that takes several turns. Clients who ask for it meanwhile wait for the same one.
 
-        If what is served changes meanwhile, it may have some resources of before and some of after: it is not kept.
+        It has what was served when it was begun. If that changes meanwhile, it is not kept.
         """
         async with self._one_at_a_time:
             if (known := self._made.get(place)) is not None:
@@ -172,8 +176,10 @@ class OpenApi:
 
     async def _v2(self, encoded: Encoded) -> Doc:
         self._load()
-        operations = (operation for place in self._places() for operation in self._operations(place))
-        return await v2.document(VERSION, operations, self._old_definitions(), encoded)
+        begun = copy(self)
+        begun._catalog = self._catalog.as_now()
+        operations = (operation for place in begun._places() for operation in begun._operations(place))
+        return await v2.document(VERSION, operations, begun._old_definitions(), encoded)
 
     def _old_definitions(self) -> Iterator[tuple[str, Doc]]:
         for name, definition in self._definitions.items():
@@ -238,16 +244,17 @@ class OpenApi:
         found = self._definitions.get(name)
         if found is not None:
             return found
-        for served in self._catalog:
-            if served.info.custom and name.startswith(custom_name(served)):
-                if name == custom_name(served):
-                    return self._custom_schema(served)
-                if name == custom_name(served) + "List":
-                    return _custom_list(served)
-        return None
+        if self._named is None:
+            custom = [(custom_name(served), served) for served in self._catalog if served.info.custom]
+            self._named = {f"{name}List": (served, True) for name, served in custom}
+            self._named |= {name: (served, False) for name, served in custom}
+        served, is_list = self._named.get(name, (None, False))
+        if served is None:
+            return None
+        return _custom_list(served) if is_list else self._custom_schema(served)
 
     def _custom_schema(self, served: Served, *, old: bool = False) -> Doc | None:
-        schema = self._custom.openapi(target_of(served.info), old=old) if self._custom is not None else None
+        schema = self._custom.openapi(served, old=old) if self._custom is not None else None
         properties = schema.get("properties") if schema is not None else None
         if isinstance(properties, dict):
             self._load()

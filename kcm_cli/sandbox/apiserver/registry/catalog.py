@@ -1,6 +1,7 @@
 """The catalog of served resources: built-in ones from data, custom ones from CustomResourceDefinitions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import Protocol
@@ -223,6 +224,12 @@ class Catalog:
 
     def __iter__(self) -> Iterator[Served]:
         return iter(list(self._served.values()))
+
+    def as_now(self) -> "Catalog":
+        """What is served now: later changes do not show in it."""
+        found = copy(self)
+        found._served, found._versions, found.changed = dict(self._served), set(self._versions), []
+        return found
 
     def set_custom(self, groups: Mapping[str, Group], served: list[Served]) -> None:
         """Replace all custom resources and their groups."""

@@ -2,10 +2,12 @@
 
 import asyncio
 import gc
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from kcm_cli.api.resource import GVR
@@ -952,6 +954,26 @@ async def test_the_index_of_openapi_reads_only_definitions_that_have_changed(
     place, _, digest = after["apis/x.test/v1"]["serverRelativeURL"].partition("?hash=")
     assert (await api.call("GET", place, query={"hash": digest})).status == 200
     assert made.count("Things") == 1  # for the document
+
+
+@pytest.mark.parametrize("steps", [1, 500, 1000, 1500])
+async def test_openapi_v2_has_what_was_served_when_it_was_begun(
+    api: Api, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    await define(api)
+    monkeypatch.setattr(Part, "is_over", lambda part: True)
+    asked, waiting = (asyncio.create_task(api.call("GET", "/openapi/v2")) for _ in range(2))
+    for _ in range(10 + steps):
+        await asyncio.sleep(0)
+    assert not asked.done()
+    api.server.api.catalog.set_custom({}, [])
+    for task, served in ((asked, True), (waiting, False)):
+        body = (await task).body.decode()
+        found = msgspec.json.decode(body)
+        assert ("test.x.v1.Thing" in found["definitions"]) == served
+        assert ("/apis/x.test/v1/things" in found["paths"]) == served
+        assert set(re.findall(r'"#/definitions/([^"]+)"', body)) <= set(found["definitions"])
+    assert (await api.call("GET", "/openapi/v2")).headers["etag"] == (await waiting).headers["etag"]
 
 
 async def test_openapi_names_selectable_fields_and_has_defaults_in_v3_only(api: Api) -> None:

@@ -6,12 +6,14 @@ import re
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.kinds import KINDS
-from kcm_cli.sandbox.apiserver.openapi import OpenApi, protobuf
+from kcm_cli.sandbox.apiserver.openapi import OpenApi, document, protobuf
 from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.catalog import ALL_VERBS, Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
 from tests.kit.places import API_CASES
 
 PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
@@ -298,3 +300,27 @@ async def test_a_document_of_before_and_after_a_change_is_not_kept():
         changed()
     assert await asked is not await waiting
     assert await openapi.v2() is await waiting
+
+
+def custom(number):
+    gvr, verbs = GVR("x.test", "v1", f"k{number}s"), frozenset(ALL_VERBS)
+    info = ResourceInfo(gvr, f"K{number}", f"k{number}", True, verbs, custom=True)
+    return Served(info, gvr, list_kind=f"{info.kind}List")
+
+
+def test_the_document_of_a_group_takes_work_for_its_kinds_and_not_for_pairs_of_them(monkeypatch):
+    named, counted = document.custom_name, []
+
+    def name_of(served):
+        counted.append(served)
+        return named(served)
+
+    monkeypatch.setattr(document, "custom_name", name_of)
+    openapi = made()
+    for count in (20, 40):
+        served = [custom(number) for number in range(count)]
+        openapi._catalog.set_custom({"x.test": Group("x.test", ("v1",), "v1")}, served)
+        counted.clear()
+        body = openapi.v3("apis/x.test/v1").body.decode()
+        assert '"test.x.v1.K0List"' in body
+        assert len(counted) <= 10 * count
