@@ -164,7 +164,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """The client's address, by which requests take turns."""
+        """The client's address or network, by which requests take turns."""
         return self._slot.address
 
     # asyncio.Protocol
@@ -350,7 +350,8 @@ class HttpConnection(asyncio.Protocol):
         self._slot.complete()
         method, keep_alive = self._parser.get_method().decode("latin-1"), self._parser.should_keep_alive()
         version, body = self._parser.get_http_version(), b"".join(self._body)
-        self._pending.append(Received(method, self._target, version, self._headers, body, keep_alive, self.address))
+        client = self._slot.client
+        self._pending.append(Received(method, self._target, version, self._headers, body, keep_alive, client))
         self._forget(received=False)
         if self._task is None:
             self._server.turns.add(self)

@@ -53,7 +53,10 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Slot:
-    """One connection and its deadlines. At first it waits for its client."""
+    """One connection and its deadlines. At first it waits for its client.
+
+    address: what all connections of one client have. client: its own address.
+    """
 
     __slots__ = (
         "_close",
@@ -62,6 +65,7 @@ class Slot:
         "_refuse",
         "address",
         "body_bytes",
+        "client",
         "head_bytes",
         "headers",
         "refused",
@@ -77,7 +81,7 @@ class Slot:
         self._limits = limits
         self._close = close
         self._refuse = refuse
-        self.address = address
+        self.address, self.client = _network(address), _shown(address)
         self.served = False
         self.refused = False
         self.head_bytes = 0
@@ -179,7 +183,7 @@ class ConnectionLimits:
 
     def admit(self, address: str, close: Callable[[], None]) -> Slot:
         """The slot of a new connection, for which another may be closed."""
-        slot = Slot(self, _network(address), close, close)
+        slot = Slot(self, address, close, close)
         self._counts[slot.address] += 1
         if len(self._slots) >= self.settings.connections:
             self.end(self._loser())
@@ -284,6 +288,11 @@ def _network(address: str) -> str:
     except ValueError:
         return address
     return str(whole.ipv4_mapped or ipaddress.IPv6Network((whole, 64), strict=False))
+
+
+def _shown(address: str) -> str:
+    """An address as Go shows it: one of IPv4 on a socket of both families is of IPv4."""
+    return address.removeprefix("::ffff:") if "." in address else address
 
 
 def _nothing() -> None:

@@ -12,7 +12,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
 from kcm_cli.serving import connection
-from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES
+from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES, HttpConnection
 from kcm_cli.serving.connection_limits import Limits
 from tests.kit.echo import JSON, Client, answer, connected
 
@@ -347,6 +347,26 @@ async def test_repeated_headers_keep_their_values() -> None:
     assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
     assert (seen["x-remote-group"], seen["x-remote-extra-a"]) == ("d, e\nf", "g\nh")
     assert (seen["authorization"], seen["content-type"]) == ("Bearer a", "a/b"), "the first counts"
+
+
+async def test_a_request_has_the_address_of_its_client() -> None:
+    """Not its network, by which requests take turns: X-Forwarded-For has it."""
+    seen: list[str] = []
+
+    async def note(request: Request, peer: bytes | None) -> Response:
+        seen.append(request.address)
+        return Response(200, JSON, b"{}")
+
+    server = HttpServer(note, LoopClock())
+    here, there = socket.socketpair()
+    slot = server.limits.admit("fd00::1", here.close)
+    await asyncio.get_running_loop().connect_accepted_socket(lambda: HttpConnection(server, slot), here)
+    reader, writer = await asyncio.open_connection(sock=there)
+    writer.write(b"GET /a HTTP/1.1\r\nhost: a\r\n\r\n")
+    await answer(reader)
+    writer.close()
+    await server.stop(0.1)
+    assert seen == ["fd00::1"]
 
 
 async def test_an_error_in_the_handler_is_an_answer_and_is_logged(

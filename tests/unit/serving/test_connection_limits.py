@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.serving.connection_limits import HEAD_S, IDLE_S, ConnectionLimits, Limits, Slot
 
@@ -19,6 +21,23 @@ class Peers:
     def connect(self, name: str, address: str = "a") -> None:
         slot = self.slots[name] = self.limits.admit(address, lambda: self.closed.append(name))
         slot.on_refusal(lambda: self.closed.append(name), lambda: self.refused.append(name))
+
+
+@pytest.mark.parametrize(
+    ("address", "client", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1"),
+        ("fd00::1:2", "fd00::1:2", "fd00::/64"),
+        ("::1", "::1", "::/64"),
+        ("", "", ""),
+    ],
+)
+async def test_a_client_has_an_address_and_shares_the_limits_of_its_network(
+    address: str, client: str, network: str
+) -> None:
+    slot = ConnectionLimits(Limits(10), LoopClock()).admit(address, lambda: None)
+    assert (slot.client, slot.address) == (client, network)
 
 
 async def test_timeouts_equal_gos() -> None:
