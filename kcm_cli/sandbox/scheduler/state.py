@@ -145,7 +145,9 @@ class ClusterState:
         self._index.set_namespace(name, labels)
 
     def forget_namespace(self, name: str) -> None:
-        """A namespace was deleted. It has no pods any more."""
+        """A namespace was deleted. It has no pods any more, but another cache may still show some."""
+        if self._placed.get(name):
+            self.set_namespace(name, NO_LABELS)
         self._index.namespaces.pop(name, None)
 
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:

@@ -149,6 +149,20 @@ def test_namespaces_of_other_labels_change_what_terms_mean() -> None:
     assert state.counts(kind) == {}
 
 
+def test_a_pod_of_a_deleted_namespace_is_not_counted_for_ever() -> None:
+    """The cache of pods shows it still when that of namespaces does not show the namespace any more."""
+    term = {"labelSelector": {}, "topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    kind = Matched(pod("x", affinity={"podAntiAffinity": {REQUIRED: [term]}}).anti_affinity)
+    state = state_of(node_doc("x"))
+    state.set_namespace("default", {"team": "a"})
+    state.place(pod("p"), "x")
+    assert state.counts(kind) == {"x": 1}
+    state.forget_namespace("default")
+    state.take_off("default/p")
+    assert state.counts(kind) == {}
+    assert state.namespaces == {}
+
+
 @dataclass(frozen=True)
 class Noting:
     """A kind that notes with which pods it is compared."""
