@@ -152,9 +152,13 @@ def _float(text: str) -> float | str:
 
 def _files(path: Path) -> list[Path]:
     """The file, those of the folder without what is below it, or those that a pattern such as ``app/*.yaml`` names."""
+    named = [] if os.path.exists(path) else sorted(map(Path, glob.glob(os.fspath(path))))
+    return [file for one in named or [path] for file in _in(one)]
+
+
+def _in(path: Path) -> list[Path]:
     if not os.path.isdir(path):
-        named = [] if os.path.exists(path) else sorted(glob.glob(os.fspath(path)))
-        return [file for one in named for file in _files(Path(one))] or [path]
+        return [path]
     try:
         return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS and not one.is_dir())
     except OSError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kcm_cli.sandbox.manifests import ManifestError, parsed
+from kcm_cli.sandbox.manifests import ManifestError, documents, parsed
 from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError
 
 CRD = {
@@ -38,6 +38,13 @@ def test_a_custom_resource_right_behind_its_definition(sandbox: Sandbox) -> None
     sandbox.make_namespace("a")
     sandbox.apply(CRD, SITE, namespace="a")
     assert "sites:\n  NAME  AGE\n  home  " in sandbox.report("a")
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a*"])
+def test_a_link_to_nothing_cannot_be_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("nothing")
+    with pytest.raises(ManifestError, match="^cannot read .*No such file"):
+        list(documents(tmp_path / name))
 
 
 def test_files_folders_and_lists(sandbox: Sandbox, tmp_path: Path) -> None:
