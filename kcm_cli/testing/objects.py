@@ -15,9 +15,7 @@ Object = dict[str, Any]
 
 async def get(client: Client, kind: str, name: str, namespace: str) -> Object:
     """An object. See ``Sandbox.get``."""
-    if not name or "/" in name:
-        raise ValueError(f"an object has a name, which {name!r} is not; for several objects: list")
-    path = _path(await _served(client, kind), namespace, name)
+    path = _path(await _of_one(client, kind, name, namespace), namespace, name)
     return codec.decode(await client.call(Request("GET", path)), Object)
 
 
@@ -32,8 +30,18 @@ async def list_all(client: Client, kind: str, namespace: str, selector: str) -> 
 
 async def target_of(client: Client, kind: str, name: str, namespace: str) -> Target:
     """An object, by the kind of the cluster. See ``Sandbox.trace``."""
-    served = await _served(client, kind)
+    served = await _of_one(client, kind, name, namespace)
     return Target(served.kind, namespace if served.namespaced else "", name)
+
+
+async def _of_one(client: Client, kind: str, name: str, namespace: str) -> ServedResource:
+    """The resource of one object. Raises ValueError."""
+    if not name or "/" in name:
+        raise ValueError(f"an object has a name, which {name!r} is not; for several objects: list")
+    served = await _served(client, kind)
+    if served.namespaced and not namespace:
+        raise ValueError(f"{served.gvr.plural} are in namespaces, and {name} is in none")
+    return served
 
 
 async def _served(client: Client, kind: str) -> ServedResource:

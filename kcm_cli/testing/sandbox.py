@@ -269,7 +269,7 @@ class Sandbox:
         """An object as the API server sends it. kind: as kubectl takes it, such as ``deploy``, ``Deployment`` or
         ``widgets.example.com``.
 
-        Raises NotFound for no such object, and ValueError for a kind that is not served or an empty name.
+        Raises NotFound for no such object, and ValueError for a kind that is not served, or an empty name or namespace.
         """
         __tracebackhide__ = True
         return self.call(get(self._admin, kind, name, namespace))
@@ -293,8 +293,8 @@ class Sandbox:
         """What happened to an object and why, as ``kcm trace`` tells it: who created, changed and deleted it, and what
         for. The object may be gone. kind: see ``get``.
 
-        Raises ValueError for a kind that is not served, and SandboxError for a sandbox without controllers, or whose
-        controllers use another API server: nothing is recorded there.
+        Raises ValueError as ``get``, and SandboxError for a sandbox without controllers, or whose controllers use
+        another API server: nothing is recorded there.
         """
         __tracebackhide__ = True
         ring, target = self._causes, self.call(target_of(self._admin, kind, name, namespace))

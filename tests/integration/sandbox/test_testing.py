@@ -339,6 +339,9 @@ def test_what_cannot_be_read_is_a_public_error(kcm_sandbox, kcm_namespace):
     for name in ("", "web/status"):
         with pytest.raises(ValueError, match="an object has a name"):
             kcm_sandbox.get("deploy", name, kcm_namespace)
+    for read in (kcm_sandbox.get, kcm_sandbox.trace):
+        with pytest.raises(ValueError, match="deployments are in namespaces, and web is in none"):
+            read("deploy", "web", "")
 
 
 def test_errors_can_be_caught(kcm_sandbox):
