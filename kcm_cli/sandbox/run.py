@@ -163,7 +163,7 @@ class SandboxServer:
             self.api.routes.add(service, where)
         ca = self.certificates.ca.certificate.decode()
         today = f"{self.clock.now():%Y-%m-%d}"
-        cas = ca + settings.client_cas.decode()
+        cas = ca + settings.client_cas.decode(errors="replace")
         first = bootstrap_objects(
             client_ca=cas,
             proxies=settings.proxies,

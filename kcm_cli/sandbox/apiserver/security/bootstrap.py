@@ -60,7 +60,7 @@ def _authentication(client_ca: str, proxies: Proxies | None) -> Doc:
     data = {"client-ca-file": client_ca} if client_ca else {}
     if proxies is not None:
         names = proxies.headers
-        data["requestheader-client-ca-file"] = proxies.cas.decode()
+        data["requestheader-client-ca-file"] = proxies.cas.decode(errors="replace")
         for field, words in (
             ("username-headers", names.names),
             ("uid-headers", names.uids),

@@ -182,11 +182,11 @@ def test_who_is_no_proxy_is_asked_for_credentials(
 
 
 def test_the_trust_in_proxies_is_published() -> None:
-    docs = bootstrap_objects(client_ca="ca", proxies=Proxies(b"pem", NAMES))
+    docs = bootstrap_objects(client_ca="ca", proxies=Proxies(b"# Latin-1: \xe9", NAMES))
     (data,) = [doc["data"] for doc in docs if doc["metadata"]["name"] == "extension-apiserver-authentication"]
     assert data == {
         "client-ca-file": "ca",
-        "requestheader-client-ca-file": "pem",
+        "requestheader-client-ca-file": "# Latin-1: \ufffd",
         "requestheader-username-headers": '["X-Remote-User","X-User"]',
         "requestheader-uid-headers": '["X-Remote-Uid"]',
         "requestheader-group-headers": '["X-Remote-Group"]',
