@@ -6,9 +6,11 @@ as a strategic merge patch.
 upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/status/generate.go
 """
 
+import math
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
@@ -22,7 +24,7 @@ from kcm_cli.sandbox.nodes.conditions import (
     restarting_condition,
 )
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
-from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, ContainerState, PodState, finished, initialized, shown
+from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, ContainerState, PodState, Stop, finished, initialized, shown
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
 from kcm_cli.sandbox.nodes.script import RESTART_ALL, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -59,7 +61,7 @@ def render(
     names = {container.name: container for container in containers_of(pod)}
     lost = _lost(state.containers[:inits], len(state.containers), initial=initial) if done else range(0)
     reports = [
-        report(pod, names[container.name], container, current, now, lost=index in lost)
+        report(pod, names[container.name], _probed(container, current, state.stop), current, now, lost=index in lost)
         for index, (container, current) in enumerate(zip(script.containers, state.containers, strict=True))
     ]
     phase = _phase(script, state, now, done=done)
@@ -94,6 +96,18 @@ def render(
     if state.stop is not None and state.stop.reason and done:
         doc["reason"], doc["message"] = state.stop.reason, state.stop.message
     return doc, conditions
+
+
+def _probed(container: ContainerScript, current: ContainerState, stop: Stop | None) -> ContainerScript:
+    """A container's script. Startup is not probed while a pod is being stopped: what has not started up does not.
+
+    upstream: pkg/kubelet/kubelet.go#SyncTerminatingPod
+    """
+    if stop is None or current.started_at is None:
+        return container
+    if current.started_at + container.probing(current.starts).started_s <= stop.at:
+        return container
+    return replace(container, started_s=math.inf, ready_s=math.inf, later=None)
 
 
 def _pending(pod: SimulatedPod, pending: Pending | None, done: bool) -> list[Doc]:
