@@ -6,6 +6,7 @@ kubelet. A node that is created in the twin has one at once.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import LEASE_NAMESPACE
@@ -21,6 +22,7 @@ from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
+from kcm_cli.sandbox.nodes.references import CONFIG_MAP, SECRET, object_id
 from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SimulatedNode
 
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
@@ -35,8 +37,8 @@ class TwinNodes:
         self.agents = TwinAgents(means, store, heartbeat_s)
         self._kubelets = Kubelets(means, self.agents, learned, learned)
         self._mounts = Mounts(means, self.agents)
-        for resource in (CONFIG_MAP_KEYS, SECRET_KEYS):
-            store.subscribe(resource.gvr, self._referred)
+        store.subscribe(CONFIG_MAP_KEYS.gvr, partial(self._referred, CONFIG_MAP))
+        store.subscribe(SECRET_KEYS.gvr, partial(self._referred, SECRET))
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -45,9 +47,9 @@ class TwinNodes:
             group.create_task(self._kubelets.run(), name="kubelets")
             group.create_task(self._mounts.run(), name="mounts")
 
-    def _referred(self, event: Event) -> None:
+    def _referred(self, kind: str, event: Event) -> None:
         """Look again at pods that wait for a ConfigMap or Secret."""
-        self._kubelets.namespace_changed(event.stored.namespace)
+        self._kubelets.object_changed(object_id(kind, event.stored.key))
 
 
 class TwinAgents:

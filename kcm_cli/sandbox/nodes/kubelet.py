@@ -195,12 +195,6 @@ class Kubelets:
         for key in self._awaited.get(which, ()) if which else self._waiting:
             self._queue.add(key)
 
-    def namespace_changed(self, namespace: str) -> None:
-        """Enqueue the waiting pods of a namespace (all, if it is empty), because what they wait for has changed."""
-        for key in self._waiting:
-            if namespace in ("", self._lives[key].pod.namespace):
-                self._queue.add(key)
-
     def volumes_attached(self, node: str) -> None:
         """Enqueue the waiting pods of a node whose attached volumes have changed."""
         for key in self._waiting:
@@ -435,8 +429,10 @@ class Kubelets:
 
     def _end(self, pod: SimulatedPod, version: str, mounted_s: float = 0.0) -> None:
         """Remember that a pod has ended, as was reported with this version. Until the cache shows that, an event about
-        something else must not start it again."""
-        self._ended[pod.key] = _Ended(pod.uid, version, self._clock.monotonic() + mounted_s)
+        something else must not start it again. Of a pod that is gone no event follows."""
+        current = self._pods.store.get(pod.key)
+        if current is not None and current.uid == pod.uid:
+            self._ended[pod.key] = _Ended(pod.uid, version, self._clock.monotonic() + mounted_s)
 
     def _script(self, pod: SimulatedPod, place: PodAddresses, files: frozenset[str]) -> PodScript:
         """What a pod's containers do, which know its addresses before the API server does."""

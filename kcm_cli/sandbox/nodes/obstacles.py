@@ -35,7 +35,6 @@ from kcm_cli.sandbox.views import (
 )
 
 INVALID_IMAGE, NEVER_PULL, CONFIG_ERROR = "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"
-"""The ConfigMap in the token volume of each pod. Without a manager it does not exist, and is not required."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
 _IMAGE = re.compile(

@@ -418,6 +418,36 @@ async def test_only_readiness_is_probed_while_a_pod_is_stopping(world: World):
         assert container["state"]["terminated"]["exitCode"] == code
 
 
+async def test_nothing_is_kept_of_a_rejected_pod_that_is_deleted_meanwhile(world: World, monkeypatch):
+    kubelets = world.cluster.nodes._kubelets
+    write = kubelets._client.patch
+
+    async def patch(*args, **options):
+        world.server.store.delete(PODS.gvr, "default", "a")
+        await world.wait(0.1)
+        return await write(*args, **options)
+
+    monkeypatch.setattr(kubelets._client, "patch", patch)
+    await world.pod("a", {"nodeName": "node-1", **asks("99")})
+    await world.wait(1)
+    assert await world.is_deleted("a")
+    assert not kubelets._ended
+
+
+@pytest.mark.parametrize(("deleted_s", "started"), [(5, False), (15, True)])
+async def test_a_container_that_is_stopped_before_it_has_started_up_does_not(world: World, deleted_s, started):
+    probe = {"httpGet": {"port": 80}, "initialDelaySeconds": 10}
+    await world.pod("a", {"containers": [{"name": "c", "image": "x", "startupProbe": probe}]}, stop_time="25s")
+    await world.wait(deleted_s)
+    await world.delete(PODS, "a")
+    await world.wait(20)
+    status = await world.status("a")
+    assert status["phase"] == "Running"
+    (container,) = status["containerStatuses"]
+    assert (container["started"], container["ready"]) == (started, started)
+    assert (await world.condition("a", "Ready"))["status"] == str(started)
+
+
 @pytest.mark.cluster(nodes=3)
 async def test_nodes_are_added_and_removed(world: World):
     assert await commands.add_some(world.client, 1) == ["node-4"]
