@@ -97,8 +97,9 @@ class Patching:
         doc, managed = self._merged(resource, subresource, live, applied, now)
         fresh = cast("Doc", patches.copy(doc))
         fresh = self._schemas.finish_applied(target_of(resource), fresh, described(applied.doc))
+        meta = cast("Doc", fresh.setdefault("metadata", {}))
         if managed:
-            cast("Doc", fresh["metadata"])["managedFields"] = managed
+            meta["managedFields"] = managed
         return fresh
 
     def stated_by_apply(

@@ -1,9 +1,8 @@
 """A version of a custom kind: decoding, defaulting, conversion, and its strategy.
 
-Objects are stored in the storage version at the time of the write. As in upstream, a read converts the object to the
-current storage version, prunes and defaults it, and converts it to the requested version. With a conversion webhook, it
-is defaulted as the version in which it is stored, and converted directly from that: what the webhook makes is pruned,
-but not defaulted.
+Objects are stored in the storage version at the time of the write. As in upstream, a read prunes and defaults the
+object as that version, whatever the storage version is now, and converts it to the requested version, without or with a
+webhook. The result is pruned, but not defaulted.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
@@ -231,7 +230,8 @@ class CustomVersion(Conversion):
         settle_numbers(doc)
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:
-            doc["apiVersion"] = storage
+            if doc.get("apiVersion") != storage:
+                self._set_version(doc, self._storage)
             return self._with_status(doc)
         converted = await self._webhook.convert(doc, storage)
         head = {key: converted.pop(key) for key in ("kind", "apiVersion", "metadata")}
@@ -268,14 +268,9 @@ class CustomVersion(Conversion):
 
     def nop_converted(self, doc: Tree) -> Tree:
         """A document in this version without the webhook: only apiVersion changes. upstream: nopConverter"""
-        fresh = cast("Tree", copy(doc))
-        written = self._shapes.get(str(doc.get("apiVersion")).rpartition("/")[2])
-        if written is not self._storage:
-            self._set_version(fresh, self._storage)
-        else:
-            self._coerce_stored(self._storage, fresh)
-        self._storage.default(fresh)
-        if self._own is not self._storage:
+        known = str(doc.get("apiVersion")).rpartition("/")[2] in self._shapes
+        fresh = self._settled(doc) if known else cast("Tree", copy(doc))
+        if fresh.get("apiVersion") != self.target.api_version:
             self._set_version(fresh, self._own)
         return fresh
 

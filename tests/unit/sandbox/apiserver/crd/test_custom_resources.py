@@ -764,6 +764,25 @@ async def test_patches_whose_result_is_invalid(api: Api) -> None:
         assert why in refused["message"]
 
 
+async def test_objects_are_read_as_the_version_in_which_they_are_stored(api: Api) -> None:
+    def of(name: str, field: str, stored: str) -> dict[str, Any]:
+        fields = {field: {"type": "string"}, "n": {"type": "string", "default": name}}
+        return version(name, {"type": "object", "properties": fields}, storage=name == stored)
+
+    other = THINGS.replace("/v1/", "/v2/")
+    await define(api, definition(of("v1", "a", "v1"), of("v2", "b", "v1")))
+    await api.json("POST", THINGS, thing(spec={"a": "x"}), status=201)
+    await api.json("POST", other, thing("b", api="v2", spec={"b": "x"}), status=201)
+    assert (await api.json("GET", f"{other}/b"))["spec"] == {"n": "v2"}
+    switched = {"spec": {"versions": [of("v1", "a", "v2"), of("v2", "b", "v2")]}}
+    await api.json("PATCH", f"{DEFINITIONS}/things.x.test", switched, headers=MERGE)
+    await asyncio.sleep(0.1)
+    assert (await api.json("GET", f"{THINGS}/a"))["spec"] == {"a": "x", "n": "v1"}
+    assert (await api.json("GET", f"{other}/a"))["spec"] == {"n": "v1"}
+    await api.json("PUT", f"{THINGS}/a", await api.json("GET", f"{THINGS}/a"))
+    assert (await api.json("GET", f"{THINGS}/a"))["spec"] == {"n": "v1"}
+
+
 async def test_an_object_in_a_version_that_its_definition_has_lost_cannot_be_read(api: Api) -> None:
     path = "/apis/x.test/v2/namespaces/default/things"
     await define(api, definition(version(), version("v2", storage=False)))
@@ -1220,6 +1239,14 @@ async def test_objects_that_a_tighter_schema_no_longer_takes(api: Api) -> None:
     why = "failed to convert new object (default/a; x.test/v1, Kind=Thing) to smd typed: .spec.n: expected string"
     text = f"failed to create manager for existing fields: {why}"  # the patch before could not be tracked
     assert refused["message"] == text + ", got &value.valueUnstructured{Value:1}"
+
+
+async def test_an_apply_without_metadata_names_nothing(api: Api) -> None:
+    await define(api)
+    for content in ({}, {"spec": {"size": 1}}):
+        body = {"apiVersion": "x.test/v1", "kind": "Thing", **content}
+        refused = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query={"fieldManager": "m"}, status=400)
+        assert refused["message"].endswith("(a based on URL) was undeterminable: name must be provided")
 
 
 async def test_applying_nothing_new_sets_no_defaults_of_another_version(api: Api) -> None:
