@@ -314,7 +314,7 @@ def _gvk(api_version: str, kind: str) -> str:
 
 def conflict_error(conflicts: Conflicts) -> ApiError:
     """409 with one cause for each contested field."""
-    ordered = sorted(conflicts, key=lambda c: (c[0].manager, c[0].operation, c[1].version, c[0].subresource))
+    ordered = sorted(conflicts, key=_identifier)
     found = [
         (_named(manager_id, owned), "".join(map(text, path)))
         for manager_id, owned in ordered
@@ -324,6 +324,17 @@ def conflict_error(conflicts: Conflicts) -> ApiError:
         {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": path} for name, path in found
     ]
     return ApiError(409, "Conflict", _conflict_message(found), details={"causes": causes})
+
+
+def _identifier(conflict: tuple[ManagerId, Owned]) -> str:
+    """The manager's identifier upstream, by which the managers are sorted: one with a subresource comes first."""
+    manager_id, owned = conflict
+    known: Doc = {"manager": manager_id.manager, "operation": manager_id.operation}
+    if manager_id.operation == UPDATE:
+        known["apiVersion"] = owned.version
+    if manager_id.subresource:
+        known["subresource"] = manager_id.subresource
+    return codec.encode(known).decode()
 
 
 def _named(manager_id: ManagerId, owned: Owned) -> str:

@@ -72,7 +72,7 @@ class WriteTarget(msgspec.Struct, frozen=True):
 
 
 class Untyped(Exception):
-    """An object in the version of a manager does not match its type. The text is upstream's."""
+    """An object cannot be converted to the version of a manager, or does not match its type. The text is upstream's."""
 
 
 class Versioned(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class Tracker:
             if stated is not None and old is not None:
                 changes.modified = union(changes.modified, self.comparer.emptied(place.node, before, new, stated))
             self.share(place, managers, changes, before, new)
-        except (NoElement, Untyped, ApiError):
+        except (NoElement, Untyped):
             return  # as upstream: an object that cannot be tracked or converted loses its owners
         mine = stripped(taken(changes))
         if mine:
@@ -178,12 +178,15 @@ class Tracker:
             raise Untyped(f"{failed}{error}") from None
 
     def in_version(self, place: WriteTarget, seen: Versioned, version: str, *, stored: bool) -> Versioned | None:
-        """An object in another apiVersion; None if that is not served. Raises Untyped if it does not match the type."""
+        """An object in another apiVersion; None if that is not served. Raises Untyped."""
         if seen.version == version:
             return seen
         if self._versions is None:
             return None
-        found = self._versions.convert(place.resource, seen.doc, (seen.version, version), stored=stored)
+        try:
+            found = self._versions.convert(place.resource, seen.doc, (seen.version, version), stored=stored)
+        except ApiError as error:
+            raise Untyped(str(error)) from None
         if found is not None and (wrong := typed.listed(typed.problems(found.node, found.doc))):
             raise Untyped(wrong)
         return found

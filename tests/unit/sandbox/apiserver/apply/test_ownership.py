@@ -229,6 +229,17 @@ def test_conflicts_name_versions_of_updates_and_subresources(patching):
         deployment.apply("other", {"status": {"replicas": 4}}, subresource="status")
 
 
+def test_conflicts_with_a_subresource_come_first(patching):
+    live = Live(patching, DEPLOYMENTS).put("editor", {"spec": {"replicas": 1, "paused": True}})
+    live.put("editor", {"spec": {"replicas": 2, "paused": True}}, subresource="scale")
+    with pytest.raises(ApiError) as caught:
+        live.apply("alice", {"spec": {"replicas": 3, "paused": False}})
+    assert str(caught.value).splitlines()[::2] == [
+        'Apply failed with 2 conflicts: conflicts with "editor" with subresource "scale" using apps/v1:',
+        'conflicts with "editor" using apps/v1:',
+    ]
+
+
 def test_force_takes_over(patching):
     live = Live(patching).apply("alice", {"data": {"a": "1", "b": "1"}}).apply("bob", {"data": {"a": "2"}}, force=True)
     assert live.doc["data"] == {"a": "2", "b": "1"}
