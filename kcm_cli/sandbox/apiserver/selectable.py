@@ -9,6 +9,7 @@ import msgspec
 
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.trees import at
+from kcm_cli.sandbox.apiserver.types import Tree
 
 Values = Callable[[Stored], dict[str, str]]
 
@@ -32,13 +33,13 @@ class Selectable(msgspec.Struct, frozen=True):
         names = ("metadata.name", "metadata.namespace") if self.namespace else ("metadata.name",)
         return label in names or label in self.fields or label in self.aliases
 
-    def of(self, stored: Stored) -> dict[str, str]:
-        """An object's values by label."""
+    def of(self, stored: Stored, shown: Tree | None = None) -> dict[str, str]:
+        """An object's values by label. ``shown``: its form in the resource, if that differs from the stored one."""
         if self.values is not None:
             return self.values(stored)
         found = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
         if self.fields:
-            doc = stored.doc
+            doc = stored.doc if shown is None else shown
             for label, path in self.fields.items():
                 found[label] = text_at(doc, path) or self.absent.get(label, "")
         return found

@@ -36,7 +36,7 @@ _KEPT, _KEPT_BYTES = 2000, 16 << 20
 _SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = ("labels", "annotations")
 
-_Key = tuple[str, str, str]
+_Key = tuple[str, str, int, str]
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -159,8 +159,9 @@ class Webhook:
 
 
 def _key(doc: Tree, version: str) -> _Key:
+    """An earlier state may have the resourceVersion at which it no longer matched a watch, so the content counts."""
     meta = doc["metadata"]
-    return meta.get("uid") or "", meta.get("resourceVersion") or "", version
+    return meta.get("uid") or "", meta.get("resourceVersion") or "", hash(codec.encode(doc)), version
 
 
 def _decoded(body: bytes) -> _Review:

@@ -35,7 +35,7 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.strategy.base import nothing
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
-from kcm_cli.sandbox.apiserver.types import Attributes, Errors, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Errors, ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.unconverted import Unconverted, one_request
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, Where
 
@@ -266,8 +266,10 @@ class Core(msgspec.Struct, frozen=True):
             except UnknownVersion as error:
                 raise initializing(served.info, str(error)) from None
 
-    async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
-        """``prepare`` for a list, in turns of the loop if what is prepared lasts. Raises ApiError 429, 500."""
+    async def prepare_all(self, served: Served, stored: Iterable[Stored], *, direct: bool = False) -> None:
+        """``prepare`` for a list, in turns of the loop if what is prepared lasts. Raises ApiError 429, and 500 if the
+        list is ``direct``: past upstream's watch cache, which cannot be filled after such an error.
+        """
         try:
             if not self.lasts(served):
                 await self.prepare(served, *stored, cached=True)
@@ -277,8 +279,10 @@ class Core(msgspec.Struct, frozen=True):
                 await self.prepare(served, one)
                 if part.is_over():
                     await part.next()
-        except UnknownVersion as error:  # upstream's watch cache cannot be filled then
+        except UnknownVersion as error:
             raise initializing(served.info, str(error)) from None
+        except ApiError as error:
+            raise error if direct else initializing(served.info, str(error)) from None
 
     async def stored_version(self, served: Served, doc: Tree) -> Tree:
         """A custom object in the storage version. Raises ApiError 500."""
@@ -297,6 +301,10 @@ class Core(msgspec.Struct, frozen=True):
     def from_storage(self, served: Served, doc: Tree) -> Tree:
         """A stored document in the resource's form. Does not change ``doc``."""
         return served.conversion.read(doc) if served.conversion is not None and served.converts else doc
+
+    def form_of(self, served: Served) -> Callable[[Stored], Tree] | None:
+        """Makes of a stored and prepared object its form in the resource; None if that is what is stored."""
+        return (lambda stored: self.from_storage(served, stored.doc)) if self.prepares(served) else None
 
     def storage_key(self, info: ResourceInfo, key: str, *, dry_run: bool = False) -> str:
         """The etcd key of an object in upstream's errors. Those of dry runs lack the prefix."""

@@ -143,12 +143,10 @@ class Creator:
                 raise plain("resourceVersion should not be set on objects to be created")
             rules.on_read(doc)
             doc = objects.ordered(call.hub.info, doc)
-            kept = await core.stored_version(call.served, doc)
-            if not options.dry_run:
-                return self._store(call, name, kept)
-            if core.store.get(call.hub.storage, call.namespace, name) is not None:
+            if options.dry_run and core.store.get(call.hub.storage, call.namespace, name) is not None:
                 raise AlreadyExists(name)
-            return kept
+            kept = await core.stored_version(call.served, doc)
+            return kept if options.dry_run else self._store(call, name, kept)
 
     def _store(self, call: Call, name: str, doc: Tree) -> Stored:
         doc["metadata"].pop("selfLink", None)

@@ -74,10 +74,13 @@ def fetch(core: Core, call: Call) -> Stored:
 
 
 def chosen_by(core: Core, call: Call, options: ListOptions) -> Selection:
-    """The selection of a list or watch. Raises ApiError 400."""
+    """The selection of a list or watch. If it does not select everything, custom objects have to be prepared for it.
+    Raises ApiError 400.
+    """
     own = call.served.selectable
     rules = core.kinds.of(call.resource).selectable if own is None else own
-    chosen = selection(rules, options.labels, options.fields)
+    alike = options.fields.empty and core.lasts(call.served)  # only webhooks change labels
+    chosen = selection(rules, options.labels, options.fields, None if alike else core.form_of(call.served))
     if call.name and chosen.name != call.name:
         if not options.fields.empty:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -145,7 +148,8 @@ class Reader:
         items, page = await select(self._core, call, options, self._pages.oldest)
         if page.more:
             self._pages.promise(int(page.revision), begun)
-        await self._core.prepare_all(call.served, items)
+        direct = options.limit > 0 and options.labels.empty and options.fields.empty
+        await self._core.prepare_all(call.served, items, direct=direct)
         return await call.media.list(items, page.revision, page.more, page.left)
 
     async def reach(self, revision: int) -> None:
@@ -199,9 +203,9 @@ async def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) 
     limit = options.limit if options.version != "0" else 0
     try:
         if chosen.name is not None and (namespace or not call.resource.namespaced) and at is None:
-            found = store.get(call.hub.storage, namespace, chosen.name)
-            items = [found] if found is not None and chosen.matches(found) else []
-            return items, Page(str(store.revision))
+            found, revision = store.get(call.hub.storage, namespace, chosen.name), store.revision
+            items, _ = await _matching(core, call, chosen, [] if found is None else [found], 0)
+            return items, Page(str(revision))
         return await _paged(core, call, chosen, namespace, (start, at), limit)
     except Compacted as error:
         raise _expired(options, start, prefix) from error
@@ -218,7 +222,7 @@ async def _paged(
         following = items.pop().key if 0 < limit < len(items) else ""
         left = store.count(gvr, namespace, start=following, at=at) if following else None
     else:
-        items, following = await _matching(chosen, list(scan), limit)
+        items, following = await _matching(core, call, chosen, list(scan), limit)
         left = None
     if not following:
         return items, Page(str(revision))
@@ -227,14 +231,18 @@ async def _paged(
     return items, Page(str(revision), _encoded(revision, rest + "\0"), left)
 
 
-async def _matching(chosen: Selection, found: Sequence[Stored], limit: int) -> tuple[list[Stored], str]:
+async def _matching(
+    core: Core, call: Call, chosen: Selection, found: Sequence[Stored], limit: int
+) -> tuple[list[Stored], str]:
     """Up to ``limit`` of these (0: all) that are selected, and the key of the next one, selected or not; empty for
-    none."""
+    none. Raises ApiError 429, 500."""
     items: list[Stored] = []
-    part = Part()
+    part, prepares = Part(), core.prepares(call.served)
     for stored in found:
         if 0 < limit == len(items):
             return items, stored.key
+        if prepares:  # until the next await
+            await core.prepare_all(call.served, [stored])
         if chosen.matches(stored):
             items.append(stored)
         if part.is_over():

@@ -11,7 +11,7 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 
 _parse_labels = remembered(1024, longest=1024)(labels.parse)
 
@@ -25,16 +25,23 @@ class _Labelled(msgspec.Struct, gc=False):
 
 
 class Selection:
-    """The selectors of a request. name, namespace: required by the field selector, otherwise None."""
+    """The selectors of a request. name, namespace: required by the field selector, otherwise None.
 
-    __slots__ = ("_labels", "_fields", "_values", "everything", "name", "namespace")
+    ``shown``: makes of a stored object what the selectors see; None if that is what is stored.
+    """
+
+    __slots__ = ("_labels", "_fields", "_rules", "_shown", "everything", "name", "namespace")
 
     def __init__(
-        self, label_selector: Selector, field_selector: FieldSelector, values: Callable[[Stored], dict[str, str]]
+        self,
+        label_selector: Selector,
+        field_selector: FieldSelector,
+        rules: Selectable,
+        shown: Callable[[Stored], Tree] | None = None,
     ) -> None:
         self._labels = None if label_selector.empty else label_selector
         self._fields = None if field_selector.empty else field_selector
-        self._values = values
+        self._rules, self._shown = rules, shown
         self.name = field_selector.exact("metadata.name")
         self.namespace = field_selector.exact("metadata.namespace")
         self.everything = self._labels is None and self._fields is None
@@ -42,15 +49,19 @@ class Selection:
     def narrowed(self, name: str) -> "Selection":
         """The selection, limited to one object."""
         one = FieldSelector((FieldRequirement("metadata.name", name),))
-        return Selection(self._labels or labels.EVERYTHING, one, self._values)
+        return Selection(self._labels or labels.EVERYTHING, one, self._rules, self._shown)
 
     def matches(self, stored: Stored) -> bool:
         """Whether the object is selected."""
+        shown = None if self._shown is None or self.everything else self._shown(stored)
         if self._labels is not None:
-            found = codec.decode(stored.data, _Labelled).metadata.labels
+            if shown is None:
+                found = codec.decode(stored.data, _Labelled).metadata.labels
+            else:
+                found = shown["metadata"].get("labels")
             if not self._labels.matches(found or {}):
                 return False
-        return self._fields is None or self._fields.matches(self._values(stored))
+        return self._fields is None or self._fields.matches(self._rules.of(stored, shown))
 
 
 def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
@@ -61,11 +72,16 @@ def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSe
         raise ApiError(400, "BadRequest", str(error)) from error
 
 
-def selection(rules: Selectable, chosen: Selector, field_selector: FieldSelector) -> Selection:
+def selection(
+    rules: Selectable,
+    chosen: Selector,
+    field_selector: FieldSelector,
+    shown: Callable[[Stored], Tree] | None = None,
+) -> Selection:
     """The selection of a request, by the fields that its kind declares. Raises ApiError 400."""
     terms = []
     for term in field_selector.requirements:
         if term.field not in rules:
             raise ApiError(400, "BadRequest", rules.refusal.format(label=term.field))
         terms.append(FieldRequirement(rules.aliases.get(term.field, term.field), term.value, term.equal))
-    return Selection(chosen, FieldSelector(tuple(terms)), rules.of)
+    return Selection(chosen, FieldSelector(tuple(terms)), rules, shown)

@@ -189,9 +189,13 @@ class Watching:
         turns.is_over()  # the turn is measured from here
         for event in events:
             if prepares:  # until the next await, so each by itself
-                await self._core.prepare(call.served, *_shown(chosen, event), cached=True)
-            if frame := call.media.event(event) if chosen.everything else _frame(call, chosen, event):
-                made.append(frame)
+                await self._core.prepare(call.served, *_seen(chosen, event), cached=True)
+            shown = (event.type, event.stored) if chosen.everything else _picked(chosen, event)
+            if shown is not None and shown[1] is not event.stored:
+                await self._core.prepare(call.served, shown[1], cached=True)
+            if shown is not None:
+                whole = shown == (event.type, event.stored)
+                made.append(frame := call.media.event(event) if whole else call.media.frame(*shown))
                 size += len(frame)
             late = watcher.late
             over = part.is_over() if late else turns.is_over()
@@ -254,26 +258,26 @@ def _next_mark(now: float, ends_at: float) -> float:
     return due if due > now else inf
 
 
-def _shown(chosen: Selection, event: Event) -> Iterator[Stored]:
-    """The objects that an event may be sent with."""
+def _seen(chosen: Selection, event: Event) -> Iterator[Stored]:
+    """The objects that are compared with a selection."""
     yield event.stored
     if event.previous is not None and not chosen.everything:
-        yield event.previous.at(event.revision)
+        yield event.previous
 
 
-def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:
-    """The event for a selection, or None."""
-    media, previous = call.media, event.previous
+def _picked(chosen: Selection, event: Event) -> tuple[str, Stored] | None:
+    """The type and object of the event for a selection, or None."""
+    previous = event.previous
     after = event.type != "DELETED" and chosen.matches(event.stored)
     before = previous is not None and chosen.matches(previous)
     if after:
-        return media.event(event) if before == (event.type == "MODIFIED") else media.frame("ADDED", event.stored)
+        return event.type if before == (event.type == "MODIFIED") else "ADDED", event.stored
     if not before:
         return None
     if event.type == "DELETED":
-        return media.event(event)
+        return event.type, event.stored
     assert previous is not None
-    return media.frame("DELETED", previous.at(event.revision))
+    return "DELETED", previous.at(event.revision)
 
 
 def _too_old(error: Compacted) -> ApiError:

@@ -51,7 +51,9 @@ def converted(doc: Tree, version: str) -> Tree:
 def version_of(name: str, field: str, **more: Any) -> Tree:
     spec = {"type": "object", "properties": {field: {"type": "string"}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    return {"name": name, "served": True, "storage": name == "v1", "schema": schema, **more}
+    selectable = [{"jsonPath": f".spec.{field}"}]
+    head = {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+    return {**head, "selectableFields": selectable, **more}
 
 
 @pytest.fixture(scope="module")
@@ -337,6 +339,41 @@ async def test_a_watch_sends_more_objects_than_are_cached_in_turns(
     assert len(hook.asked) == 4, "each object is converted once"
 
 
+async def names(hook: Hook, version: str, **query: str) -> list[str]:
+    found = await hook.api.call("GET", path(version), query=query)
+    return [one["metadata"]["name"] for one in found.doc["items"]]
+
+
+async def test_selectors_see_what_is_converted(hook: Hook) -> None:
+    hook.bend = each(lambda doc: doc["metadata"].update(labels={"is": doc["apiVersion"][-2:]}))
+    for name in "abc":
+        await hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert await names(hook, "v2", fieldSelector="spec.b=b") == ["b"]
+    assert await names(hook, "v2", fieldSelector="spec.b!=b", limit="1") == ["a"]
+    assert await names(hook, "v2", fieldSelector="metadata.name=a,spec.b=b") == []
+    assert await names(hook, "v1", fieldSelector="spec.a=b") == ["b"]
+    assert await names(hook, "v2", labelSelector="is=v2") == ["a", "b", "c"]
+    assert await names(hook, "v2", labelSelector="is=v1") == []
+
+
+async def test_selectors_of_watches_see_what_is_converted(hook: Hook) -> None:
+    before = (await hook.api.get(path("v1"))).doc["metadata"]["resourceVersion"]
+    for name, value in (("a", "1"), ("b", "2")):
+        await hook.api.make(path("v1"), thing("v1", name, a=value))
+    await hook.api.merge(path("v1", "b"), {"spec": {"a": "3"}})
+    query = {"watch": "true", "resourceVersion": before, "fieldSelector": "spec.b=2"}
+    events: list[Tree] = []
+    request = Request("GET", path("v2"), tuple(query.items()))
+    async with InProcessTransport(hook.api.server.api, ADMIN).stream(request) as stream:
+        async for chunk in stream.chunks:
+            events += map(json.loads, chunk.splitlines())
+            if len(events) == 2:
+                break
+    shown = [(event["type"], event["object"]["metadata"]["name"], event["object"]["spec"]) for event in events]
+    assert shown == [("ADDED", "b", {"b": "2"}), ("DELETED", "b", {"b": "2"})]
+    assert (await hook.api.get(path("v2"))).doc["items"][1]["spec"] == {"b": "3"}, "what a list shows later"
+
+
 async def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
     made = await hook.api.make(path("v2"), thing("v2", b="1"))
     assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1"})
@@ -351,6 +388,13 @@ async def test_a_dry_run_is_converted_and_stores_nothing(hook: Hook) -> None:
     assert (await hook.api.post(path("v2") + "?dryRun=All", thing("v2", b="1"))).doc["spec"] == {"b": "1"}
     assert len(hook.asked) == 2
     assert (await hook.api.get(path("v1", "a"))).status == 404
+
+
+async def test_a_dry_run_of_an_existing_object_is_not_converted(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    hook.bend = lambda review: {"response": None}
+    assert (await hook.api.post(path("v2") + "?dryRun=All", thing("v2", b="1"))).status == 409
+    assert (await hook.api.post(path("v2"), thing("v2", b="1"))).status == 500
 
 
 async def test_a_pending_deletion_keeps_the_storage_version(hook: Hook) -> None:
@@ -420,7 +464,7 @@ async def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], 
     hook.bend = bend
     for found in (
         await hook.api.get(path("v2", "a")),
-        await hook.api.get(path("v2")),
+        await hook.api.get(path("v2") + "?limit=500"),
         await hook.api.delete(path("v2", "a")),
     ):
         assert found.status == 500
@@ -428,6 +472,44 @@ async def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], 
         assert problem in found.message
     assert (await hook.api.post(path("v2"), thing("v2", "b", b="1"))).status == 500
     assert (await hook.api.get(path("v1", "b"))).status == 404, "what cannot be converted is not stored"
+
+
+async def test_lists_from_the_watch_cache_are_told_to_retry(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    hook.bend = lambda review: {"response": None}
+    for query in ("", "?labelSelector=!x&limit=5", "?fieldSelector=spec.b=1"):
+        found = await hook.api.get(path("v2") + query)
+        assert (found.status, found.headers["retry-after"]) == (429, "1")
+        why = "storage is (re)initializing: failed to list x.test/v2, Kind=Thing: conversion webhook for x.test/v1, "
+        assert found.message.startswith(why)
+
+
+async def test_a_list_needs_no_other_objects(hook: Hook) -> None:
+    for name in "ab":
+        await hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert await names(hook, "v2", fieldSelector="metadata.name=b") == ["b"]
+    hook.bend = lambda review: {"response": None}
+    assert await names(hook, "v2", fieldSelector="metadata.name=b") == ["b"]
+    assert (await hook.api.get(path("v2"))).status == 429
+
+
+async def test_errors_of_applies_tell_what_could_not_be_converted(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    config = {key: value for key, value in thing("v1", a="1").items() if key != "metadata"}
+    await applied(hook, config, version="v1")
+    config |= {"apiVersion": "x.test/v2", "spec": {"b": "2"}}
+    fails: list[bool] = []
+    hook.bend = lambda review: {"response": None} if fails.pop(0) else None
+    found = set[str]()
+    for good in range(8):
+        fails[:] = [False] * good + [True] + [False] * 16
+        answer = await applied(hook, config, "&force=true&dryRun=All")
+        found.add(answer.message.partition("conversion webhook")[0] if answer.status == 500 else "")
+    failed = "failed to prune fields: failed"
+    assert found >= {
+        f"{failed} to convert merged object to last applied version: ",
+        f"{failed} add back owned items: failed to convert merged object at version x.test/v2: ",
+    }
 
 
 async def test_null_for_an_object(hook: Hook) -> None:
