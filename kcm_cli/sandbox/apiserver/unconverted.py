@@ -3,9 +3,12 @@
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
+from typing import TypeVar
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.types import ApiError
+
+T = TypeVar("T")
 
 MADE: ContextVar[dict[tuple[str, str, str], Doc | ApiError] | None] = ContextVar("made", default=None)
 """The conversions of the current request, by digest and version."""
@@ -29,3 +32,14 @@ def one_request() -> Iterator[None]:
         yield
     finally:
         MADE.reset(token)
+
+
+async def converted(make: Callable[[], T]) -> T:
+    """What ``make`` returns, called again after each conversion that it needs; inside ``one_request``. Raises what it
+    raises, and ApiError 500.
+    """
+    while True:
+        try:
+            return make()
+        except Unconverted as needed:
+            await needed.convert()

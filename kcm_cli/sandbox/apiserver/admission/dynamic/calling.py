@@ -19,6 +19,7 @@ from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.schema import Schemas, gojson
 from kcm_cli.sandbox.apiserver.schema.strict import json_kind
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes
+from kcm_cli.sandbox.apiserver.unconverted import converted, one_request
 
 _log = logging.getLogger(__name__)
 
@@ -36,26 +37,27 @@ class MutatingWebhooks:
         reinvocation = rounds.webhooks
         if rounds.second:
             reinvocation.begin(attrs)
-        for webhook, view in self.webhooks.wanted(attrs):
-            if rounds.second and not reinvocation.due(webhook.key):
-                continue
-            if await self._call(webhook, view):
-                reinvocation.changed()
-                rounds.needed = True
-            if webhook.doc.get("reinvocationPolicy") == "IfNeeded":
-                reinvocation.add(webhook.key)
+        with one_request():
+            async for webhook, view in self.webhooks.wanted(attrs):
+                if rounds.second and not reinvocation.due(webhook.key):
+                    continue
+                if await self._call(webhook, view):
+                    reinvocation.changed()
+                    rounds.needed = True
+                if webhook.doc.get("reinvocationPolicy") == "IfNeeded":
+                    reinvocation.add(webhook.key)
         reinvocation.end(attrs)
 
     async def _call(self, webhook: Webhook, view: View) -> bool:
         """Call a webhook. Returns whether it changed the object. Raises ApiError."""
         try:
             patch = await self._reviewer.review(webhook, view, mutating=True)
-            return bool(patch.text) and self._patch(webhook, view, patch)
+            return bool(patch.text) and await self._patch(webhook, view, patch)
         except ReviewError as error:
             _fail(webhook, error)
             return False
 
-    def _patch(self, webhook: Webhook, view: View, patch: Patch) -> bool:
+    async def _patch(self, webhook: Webhook, view: View, patch: Patch) -> bool:
         """Apply a patch. Returns whether it changed the object. Raises ReviewError, ApiError."""
         operations = _operations(patch)
         if not operations:
@@ -68,13 +70,13 @@ class MutatingWebhooks:
             )
         if patch.kind != "JSONPatch":
             raise ReviewError(f"unsupported patch type {quote(patch.kind)}")
-        before = patches.copy(current)
+        before = patches.copy(view.attrs.obj)
         try:
             changed = patches.json_patch(patches.copy(current), operations)
         except PatchError as error:
             raise internal(str(error)) from None
-        self._replacer.replace(view, changed)
-        return view.obj != before
+        await converted(lambda: self._replacer.replace(view, patches.copy(changed)))
+        return view.attrs.obj != before
 
 
 class ValidatingWebhooks:
@@ -86,8 +88,10 @@ class ValidatingWebhooks:
 
     async def validate(self, attrs: Attributes) -> None:
         """Raises ApiError: the first error, in the order of the webhooks."""
-        calls = [self._call(webhook, view) for webhook, view in list(self.webhooks.wanted(attrs))]
-        for error in await asyncio.gather(*calls):
+        with one_request():
+            wanted = [each async for each in self.webhooks.wanted(attrs)]
+            errors = await asyncio.gather(*(self._call(webhook, view) for webhook, view in wanted))
+        for error in errors:
             if error is not None:
                 raise error
 

@@ -156,7 +156,7 @@ class MutatingPolicies:
                 continue
             assert binding is not None
             for param in params:
-                yield _Invocation(policy, binding, view, param)
+                yield _Invocation(policy, binding, view.at_once, param)
 
     def _invoke(self, invocation: _Invocation, rounds: Rounds) -> Iterator[_Objection]:
         policy, reinvocation = invocation.policy, rounds.policies

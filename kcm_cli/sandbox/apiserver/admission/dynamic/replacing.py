@@ -18,7 +18,7 @@ class Replacer:
 
     def replace(self, view: View, changed: object, *, strict: bool = False) -> None:
         """Replace the object. ``changed``: in the view's version; do not use it afterwards. ``strict``: it may have no
-        unknown field, unless it is a custom resource. Raises ApiError 500.
+        unknown field, unless it is a custom resource. Raises ApiError 500, Unconverted.
         """
         if not isinstance(changed, dict):
             raise internal(misread(codec.encode(changed)))
@@ -31,11 +31,11 @@ class Replacer:
                 raise internal("strict decoding error: " + ", ".join(unknown))
         if view.attrs.subresource == SCALE:
             assert view.attrs.obj is not None
-            set_replicas(view.served, view.attrs.obj, (made.get("spec") or {}).get("replicas") or 0)
+            set_replicas(view.scaled, view.attrs.obj, (made.get("spec") or {}).get("replicas") or 0)
             return
         if kind == view.served.info.kind:
             self._default(view.served.info, made)
-        _replace(view.attrs, view.served.to_storage(made))
+        _replace(view.attrs, view.back(made))
 
     def _default(self, info: ResourceInfo, changed: Tree) -> None:
         custom = self._schemas.custom.get(target_of(info))

@@ -13,6 +13,7 @@ from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
+from kcm_cli.sandbox.apiserver.unconverted import converted, one_request
 
 _WEBHOOKS = frozenset(("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"))
 
@@ -51,10 +52,20 @@ class UserDefined:
 
     async def validate(self, attrs: Attributes) -> None:
         """Run validating policies and webhooks. Raises ApiError."""
-        if "ValidatingAdmissionPolicy" not in self._disabled:
-            self._policies.validate(attrs)
+        if "ValidatingAdmissionPolicy" not in self._disabled and self._policies.concern(attrs):
+            await self._validate_by_policies(attrs)
         if "ValidatingAdmissionWebhook" not in self._disabled and self._webhooks.webhooks.concern(attrs):
             await self._webhooks.validate(attrs)
+
+    async def _validate_by_policies(self, attrs: Attributes) -> None:
+        before = len(attrs.warnings)
+
+        def validate() -> None:
+            del attrs.warnings[before:]
+            self._policies.validate(attrs)
+
+        with one_request():
+            await converted(validate)
 
     def _policies_mutate(self, attrs: Attributes) -> bool:
         return "MutatingAdmissionPolicy" not in self._disabled and self._mutating_policies.concern(attrs)

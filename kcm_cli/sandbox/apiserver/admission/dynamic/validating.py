@@ -98,10 +98,12 @@ class ValidatingPolicies:
         self._params = Params(store, catalog)
         self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile, disabled)
 
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a policy may match writes of this kind."""
+        return self._policies.concern(attrs)
+
     def validate(self, attrs: Attributes) -> None:
-        """Check a write. Raises ApiError."""
-        if not self._policies.concern(attrs):
-            return
+        """Check a write. Raises ApiError, Unconverted."""
         scopes: dict[Kind, Scope] = {}
         refusals: list[_Refusal] = []
         for policy, binding, view in self._policies.bound(attrs, self._params):

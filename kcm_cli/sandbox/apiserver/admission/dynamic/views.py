@@ -1,14 +1,21 @@
-"""A write in the version that a policy or webhook requests. The scale subresource is shown as a Scale."""
+"""A write in the version that a policy or webhook requests. The scale subresource is shown as a Scale.
+
+Custom objects are in the request's version. For another one they are converted, which a conversion webhook may have to
+do: so what reads a view may raise Unconverted. All others are in the stored form.
+"""
 
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR, group_version
+from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
+from kcm_cli.sandbox.apiserver.unconverted import converted
 
 SCALE = "scale"
 Kind = tuple[str, str, str]
@@ -56,6 +63,30 @@ class View(msgspec.Struct, frozen=True):
         return group_version(group, version)
 
     @property
+    def scaled(self) -> Served:
+        """The version whose paths lead to the replicas."""
+        return self.asked if self.asked.info.custom else self.served
+
+    @property
+    def at_once(self) -> "View":
+        """The view; if a conversion webhook has to be called for it, that of the request's version."""
+        conversion = self.served.conversion
+        return self if conversion is None or conversion.lasts else replace(self, served=self.asked)
+
+    async def prepare(self) -> None:
+        """Convert the objects as they are now; inside ``one_request``. Raises ApiError 500."""
+        if self.served is self.asked or not self.asked.info.custom:
+            return
+        try:
+            await converted(lambda: (self.obj, self.old))
+        except ApiError as error:
+            raise internal(str(error)) from None
+
+    def back(self, doc: Tree) -> Tree:
+        """A document in the view's version, in that of the write. Raises Unconverted, ApiError 500."""
+        return _custom(doc, self.asked) if self.asked.info.custom else self.served.to_storage(doc)
+
+    @property
     def obj(self) -> Tree | None:
         """The object, with kind and apiVersion; None if it is deleted."""
         return self._shown(self.attrs.obj)
@@ -69,10 +100,18 @@ class View(msgspec.Struct, frozen=True):
         if doc is None:
             return None
         if self.attrs.subresource == SCALE:
-            return scale_of(KINDS.of(self.served.info), self.served, doc)
+            return scale_of(KINDS.of(self.scaled.info), self.scaled, doc)
+        if self.served.info.custom:
+            return _custom(doc, self.served)
         if "kind" in doc and not self.served.converts:
             return doc
         return {"apiVersion": self.api_version, "kind": self.kind[2], **self.served.from_storage(doc)}
+
+
+def _custom(doc: Tree, served: Served) -> Tree:
+    if served.conversion is None or doc.get("apiVersion") == served.info.api_version:
+        return doc
+    return served.conversion.versioned(doc, stored=True)
 
 
 def kind_of(served: Served, attrs: Attributes) -> Kind:

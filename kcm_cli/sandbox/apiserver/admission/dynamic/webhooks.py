@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go
 """
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
@@ -44,9 +44,11 @@ class Webhooks(Chosen[Webhook]):
         self._authorizer = authorizer
         self._gvr = gvr
 
-    def wanted(self, attrs: Attributes) -> Iterator[tuple[Webhook, View]]:
-        """The webhooks that match a write, each at the time when it is next. Raises ApiError."""
+    async def wanted(self, attrs: Attributes) -> AsyncIterator[tuple[Webhook, View]]:
+        """The webhooks that match a write, each at the time when it is next, with prepared views; inside
+        ``one_request``. Raises ApiError."""
         for webhook, view in self.matching(attrs):
+            await view.prepare()
             if not webhook.conditions or self._conditions_hold(webhook, view):
                 yield webhook, view
 

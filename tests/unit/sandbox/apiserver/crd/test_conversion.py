@@ -1,6 +1,7 @@
 """Conversion webhooks, over real connections to a server of this process."""
 
 import asyncio
+import base64
 import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,21 +26,43 @@ from tests.kit.hooks import HookServer, Tree
 pytestmark = pytest.mark.real_time
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 
 
 class Hook(HookServer):
-    """Converts spec.a of v1 to spec.b of v2 and back. ``bend`` changes the response."""
+    """Converts spec.a of v1 to spec.b of v2 and back. ``bend`` changes the response.
+
+    admitted: requests for admission. Those for ``mutated`` get an exclamation mark in spec.a.
+    """
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
+        self.admitted: list[Tree] = []
         self.bend: Callable[[Tree], Tree | None] = lambda review: None
         self.api = api
         super().__init__(certificates, folder, self._response)
 
     def _response(self, review: Tree) -> Tree:
         request = review.pop("request")
+        if review["kind"] == "AdmissionReview":
+            return {**review, "response": self._admitted(request)}
         made = [converted(one, request["desiredAPIVersion"]) for one in request["objects"]]
         review["response"] = {"uid": request["uid"], "convertedObjects": made, "result": {"status": "Success"}}
         return self.bend(review) or review
+
+    def _admitted(self, request: Tree) -> Tree:
+        self.admitted.append(request)
+        response = {"uid": request["uid"], "allowed": True}
+        if request["name"] != "mutated" or request["operation"] == "DELETE":
+            return response
+        patch = [{"op": "replace", "path": "/spec/a", "value": request["object"]["spec"]["a"] + "!"}]
+        return {**response, "patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+
+    async def asks(self, kind: str, **more: Any) -> None:
+        """Register it for admission of things in v1. ``kind``: mutating or validating."""
+        rule = {"operations": ["*"], "apiGroups": ["x.test"], "apiVersions": ["v1"], "resources": ["things"]}
+        webhook = {"name": "a.x.test", "admissionReviewVersions": ["v1"], "sideEffects": "None", "rules": [rule]}
+        doc = {"metadata": {"name": "a"}, "webhooks": [{**webhook, "clientConfig": self.config("/a"), **more}]}
+        await self.api.make(f"{REGISTRATION}/{kind}webhookconfigurations", doc)
 
 
 def converted(doc: Tree, version: str) -> Tree:
@@ -337,6 +360,79 @@ async def test_a_watch_sends_more_objects_than_are_cached_in_turns(
     assert [(event["type"], event["object"]["spec"]["b"]) for event in events[:4]] == [("ADDED", n) for n in "abcd"]
     assert [event["type"] for event in events[4:]] == ["BOOKMARK"] * (wanted - 4)
     assert len(hook.asked) == 4, "each object is converted once"
+
+
+def shown(request: Tree) -> list[Any]:
+    """The versions of a request for admission, and the specs that it has."""
+    found = [request["requestKind"]["version"], request["kind"]["version"]]
+    for doc in (request["object"], request["oldObject"]):
+        found.append(doc and (doc["apiVersion"], doc["spec"]))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["mutating", "validating"])
+async def test_webhooks_for_admission_get_the_version_that_they_ask_for(hook: Hook, kind: str) -> None:
+    await hook.asks(kind, matchConditions=[{"name": "c", "expression": "has(object.spec.a)"}])
+    name, mark = ("mutated", "!") if kind == "mutating" else ("a", "")
+    made = await hook.api.make(path("v2"), thing("v2", name, b="1"))
+    assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": f"1{mark}"})
+    assert (await hook.api.get(path("v1", name))).doc["spec"] == {"a": f"1{mark}"}
+    changed = await hook.api.merge(path("v2", name), {"spec": {"b": "2"}})
+    assert changed.doc["spec"] == {"b": f"2{mark}"}
+    one, two = ("x.test/v1", {"a": f"1{mark}"}), ("x.test/v1", {"a": "2"})
+    assert list(map(shown, hook.admitted)) == [
+        ["v2", "v1", ("x.test/v1", {"a": "1"}), None],
+        ["v2", "v1", two, one],
+    ]
+
+
+async def test_webhooks_for_admission_get_what_is_deleted(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    await hook.asks("validating")
+    assert (await hook.api.delete(path("v2", "a"))).status == 200
+    assert list(map(shown, hook.admitted)) == [["v2", "v1", None, ("x.test/v1", {"a": "1"})]]
+
+
+async def test_a_failing_conversion_for_admission_refuses_the_write(hook: Hook) -> None:
+    await hook.asks("validating")
+    hook.bend = lambda review: {"response": None}
+    refused = await hook.api.post(path("v2"), thing("v2", b="1"))
+    assert refused.status == 500
+    assert refused.message.startswith("Internal error occurred: conversion webhook for x.test/v2, Kind=Thing failed: ")
+    assert hook.admitted == []
+
+
+async def test_without_a_conversion_webhook_only_the_version_changes_for_admission(hook: Hook) -> None:
+    none = {"strategy": "None", "webhook": None}
+    await hook.api.merge(f"{DEFINITIONS}/things.x.test", {"spec": {"conversion": none}})
+    await asyncio.sleep(0.1)
+    await hook.asks("validating")
+    await hook.api.make(path("v2"), thing("v2", b="1"))
+    assert list(map(shown, hook.admitted)) == [["v2", "v1", ("x.test/v1", {"b": "1"}), None]]
+
+
+async def test_policies_see_the_version_that_they_ask_for(hook: Hook) -> None:
+    rule = {"operations": ["*"], "apiGroups": ["x.test"], "apiVersions": ["v1"], "resources": ["things"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "object.spec.a != 'no'"}]}
+    await hook.api.make(f"{REGISTRATION}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    binding = {"metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    await hook.api.make(f"{REGISTRATION}/validatingadmissionpolicybindings", binding)
+    refused = await hook.api.post(path("v2"), thing("v2", b="no"))
+    assert refused.status == 422 and "failed expression: object.spec.a != 'no'" in refused.message
+    assert (await hook.api.post(path("v2"), thing("v2", b="yes"))).status == 201
+
+
+async def test_mutating_policies_call_no_conversion_webhook(hook: Hook) -> None:
+    rule = {"operations": ["*"], "apiGroups": ["x.test"], "apiVersions": ["v1"], "resources": ["things"]}
+    labels = '[JSONPatch{op: "add", path: "/metadata/labels", value: {"seen": object.apiVersion.split("/")[1]}}]'
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": labels}}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation], "reinvocationPolicy": "Never"}
+    await hook.api.make(f"{REGISTRATION}/mutatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    binding = {"metadata": {"name": "p"}, "spec": {"policyName": "p"}}
+    await hook.api.make(f"{REGISTRATION}/mutatingadmissionpolicybindings", binding)
+    for version, field in (("v1", "a"), ("v2", "b")):
+        made = await hook.api.make(path(version), thing(version, version, **{field: "1"}))
+        assert made["metadata"]["labels"] == {"seen": version}
 
 
 async def names(hook: Hook, version: str, **query: str) -> list[str]:
