@@ -19,7 +19,7 @@ from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import Failures, until_synced
-from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.ports import PodPorts
@@ -75,18 +75,17 @@ class EndpointsController:
                 self._queue.add(endpoints.key)
 
     async def _delete(self, key: str) -> None:
-        """Delete the Endpoints of a deleted Service, whether or not the cache has them, and no others of the name.
-        These may belong to a new Service, which is looked for first: the cache of Services may be behind."""
+        """Delete the Endpoints of a deleted Service, whether or not the cache has them; if it has, no others of the
+        name, which may belong to a new Service. That one is looked for first: the cache of Services may be behind."""
         self._seen.pop(key, None)
         self._memos.pop(key, None)
         namespace, name = split_key(key)
-        known: Object | None = self._endpoints.store.get(key)
-        if known is None:
-            known = await self._client.find(ENDPOINTS, namespace, name, metadata_only=True)
-        if known is None or await self._client.find(SERVICES, namespace, name, metadata_only=True) is not None:
-            return  # a Service's event will queue the key
+        known = self._endpoints.store.get(key)
+        if await self._client.find(SERVICES, namespace, name, metadata_only=True) is not None:
+            return  # its event will queue the key
+        uid = known.uid if known is not None else ""
         with suppress(NotFound):  # deleted already
-            await self._client.delete(ENDPOINTS, namespace, name, uid=known.uid, reason="service is gone")
+            await self._client.delete(ENDPOINTS, namespace, name, uid=uid, reason="service is gone")
 
     def lost(self, endpoints: Endpoints) -> Keys:
         """The key of deleted Endpoints that are to be created again. Those without a Service are their user's, who may

@@ -85,12 +85,12 @@ async def test_endpoints_are_kept_whose_service_the_cache_does_not_show_yet(worl
 
 
 async def test_endpoints_that_no_cache_shows_yet_are_kept_with_their_service(world: World):
-    """Both were created after the deletion of a Service of the name, for which the Endpoints are looked for."""
+    """Both were created after the deletion of a Service of the name, whose Endpoints are to be deleted."""
 
     asked = list[str]()
 
     async def before(request: Request) -> None:
-        if not asked and request.path.endswith("/endpoints/web"):
+        if not asked and request.path.endswith(("/services/web", "/endpoints/web")):
             asked.append(request.path)
             await world.create(SERVICES, {**NAME, "spec": {"ports": [{"port": 80}]}})
             await world.create(ENDPOINTS, {**NAME, "subsets": SUBSETS})
