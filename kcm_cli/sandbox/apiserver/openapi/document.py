@@ -1,7 +1,8 @@
 """The OpenAPI documents of a server, made at their first request and cached until the served resources change.
 
 The first request decodes the definitions (1 MB of JSON), which takes 20 ms. The document of a group takes 10 ms, the
-one of v2 100 ms, or 500 with 300 custom kinds: it is made in turns of the loop.
+one of v2 100 ms, or 500 with 300 custom kinds, and that of 100 kinds with hundreds of fields each 200: they are
+made in turns of the loop.
 """
 
 import asyncio
@@ -62,7 +63,8 @@ class OpenApi:
         self._made: dict[str, Document] = {}
         self._changes = 0
         """How often the served resources have changed."""
-        self._one_at_a_time = asyncio.Lock()
+        self._making: dict[str, asyncio.Lock] = {}
+        """Held while the document of a place is made."""
         self._digests: dict[Target, tuple[Served, str]] = {}
         """The digests of the schemas of custom kinds, with what was served then: it is replaced with its schema."""
         self._definitions: dict[str, Doc] = {}
@@ -83,13 +85,11 @@ class OpenApi:
         """The URLs of all documents of v3."""
         return await self._in_turns("\0index", self._make_index)
 
-    def v3(self, place: str) -> Document | None:
+    async def v3(self, place: str) -> Document | None:
         """The document of ``apis/apps/v1``, ``api/v1``, ``apis/apps`` or ``version``; None for unknown places."""
         if place not in self._places():
             return None
-        if (known := self._made.get(place)) is None:
-            known = self._made[place] = _document(self._make_v3(place))
-        return known
+        return await self._in_turns(place, lambda: self._make_v3(place))
 
     def hash(self, place: str) -> str:
         """The hash in the URL of a document. Clients cache the document until it changes."""
@@ -111,6 +111,7 @@ class OpenApi:
     def _forget(self) -> None:
         self._changes += 1
         self._made.clear()
+        self._making.clear()
         self._named = None
         kept = (one for one in self._digests.items() if self._catalog.by_gvr(one[1][0].info.gvr) is one[1][0])
         self._digests = dict(kept)
@@ -120,7 +121,7 @@ class OpenApi:
 
         It has what was served when it was begun. If that changes meanwhile, it is not kept.
         """
-        async with self._one_at_a_time:
+        async with self._making.setdefault(place, asyncio.Lock()):
             if (known := self._made.get(place)) is not None:
                 return known
             changes = self._changes
@@ -154,19 +155,27 @@ class OpenApi:
 
     # --- documents ------------------------------------------------------------------------------------
 
-    def _make_v3(self, place: str) -> bytes:
+    def _begun(self) -> "OpenApi":
+        """The same with what is served now: later changes do not show in it."""
+        self._load()
+        begun = copy(self)
+        begun._catalog = self._catalog.as_now()
+        return begun
+
+    async def _make_v3(self, place: str) -> bytes:
+        begun = self._begun()
         parts = place.split("/")
         group, version = (parts[1], parts[2]) if len(parts) == 3 else ("", parts[-1])
-        custom = self._catalog.is_custom(group)
+        custom = begun._catalog.is_custom(group)
 
         def lookup(name: str) -> Doc | None:
-            found = self._definition(name)
+            found = begun._definition(name)
             if found is None or name not in self._definitions:
                 return found
             found = v3.detailed(found, self._facts.get(name, {}))
             return found if custom else v3.of_group(found, group, version)
 
-        return codec.encode(v3.document(VERSION, self._operations(place), lookup)) + b"\n"
+        return codec.encode(await v3.document(VERSION, begun._operations(place), lookup)) + b"\n"
 
     async def _make_v2(self) -> bytes:
         return codec.encode(await self._v2(lambda message, doc: msgspec.Raw(codec.encode(doc)))) + b"\n"
@@ -175,9 +184,7 @@ class OpenApi:
         return protobuf.encode(await self._v2(protobuf.message))
 
     async def _v2(self, encoded: Encoded) -> Doc:
-        self._load()
-        begun = copy(self)
-        begun._catalog = self._catalog.as_now()
+        begun = self._begun()
         operations = (operation for place in begun._places() for operation in begun._operations(place))
         return await v2.document(VERSION, operations, begun._old_definitions(), encoded)
 

@@ -32,7 +32,7 @@ async def answer(openapi: OpenApi, request: Request) -> Response | None:
     if not path.startswith("/openapi/v3/"):
         return None
     place = path.removeprefix("/openapi/v3/")
-    document = openapi.v3(place)
+    document = await openapi.v3(place)
     if document is None:
         return None
     asked = dict(request.query).get("hash", "")

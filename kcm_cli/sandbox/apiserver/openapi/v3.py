@@ -3,7 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
 
+import msgspec
+
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.runtime.turns import made_in_turns
 from kcm_cli.sandbox.apiserver.openapi.operations import (
     Operation,
     Parameter,
@@ -41,16 +45,24 @@ Lookup = Callable[[str], Doc | None]
 """Returns a definition by its name, in the form of v2."""
 
 
-def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> Doc:
-    """The document of operations, with all schemas that they refer to."""
-    every = list(operations)
+async def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> Doc:
+    """The document of operations, with all schemas that they refer to. Its paths and schemas, which are nearly all of
+    it, are made and encoded in turns."""
+    every = await made_in_turns(lambda operation: operation, operations)
     names = {name for operation in every for name in (operation.body, operation.answer) if name}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": version},
-        "paths": dict(laid_out(every, _parameter, _operation)),
-        "components": {"schemas": _schemas(names, lookup), "securitySchemes": SECURITY},
+        "paths": dict(await made_in_turns(_encoded, laid_out(every, _parameter, _operation))),
+        "components": {
+            "schemas": dict(sorted(await made_in_turns(_encoded, _schemas(names, lookup)))),
+            "securitySchemes": SECURITY,
+        },
     }
+
+
+def _encoded(named: tuple[str, object]) -> tuple[str, msgspec.Raw]:
+    return named[0], msgspec.Raw(codec.encode(named[1]))
 
 
 def _parameter(parameter: Parameter) -> Doc:
@@ -78,8 +90,8 @@ def _operation(operation: Operation) -> Doc:
     return {**out, **extensions(operation)}
 
 
-def _schemas(names: set[str], lookup: Lookup) -> Doc:
-    found: dict[str, object] = {}
+def _schemas(names: set[str], lookup: Lookup) -> Iterator[tuple[str, object]]:
+    found = set[str]()
     todo = sorted(names)
     while todo:
         name = todo.pop()
@@ -88,9 +100,9 @@ def _schemas(names: set[str], lookup: Lookup) -> Doc:
         definition = lookup(name)
         if definition is None:
             continue
-        found[name] = _SPECIAL.get(name) or to_v3(definition)
+        found.add(name)
         todo.extend(_references(definition))
-    return {name: found[name] for name in sorted(found)}
+        yield name, _SPECIAL.get(name) or to_v3(definition)
 
 
 def _references(value: object) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.openapi import OpenApi, document, protobuf
 from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
@@ -308,7 +309,24 @@ def custom(number):
     return Served(info, gvr, list_kind=f"{info.kind}List")
 
 
-def test_the_document_of_a_group_takes_work_for_its_kinds_and_not_for_pairs_of_them(monkeypatch):
+async def test_the_document_of_a_group_is_made_in_turns_of_what_was_served_when_it_was_begun(monkeypatch):
+    monkeypatch.setattr(Part, "is_over", lambda part: True)
+    openapi, turns = made(), 0
+    openapi._catalog.set_custom({"x.test": Group("x.test", ("v1",), "v1")}, [custom(number) for number in range(20)])
+    asked = asyncio.create_task(openapi.v3("apis/x.test/v1"))
+    while not asked.done():
+        turns += 1
+        await asyncio.sleep(0)
+        if turns == 30:
+            openapi._catalog.set_custom({}, [])
+    assert turns > 100, "20 kinds have some operations each, and the schema of their lists"
+    body = (await asked).body.decode()
+    for number in range(20):
+        assert f'"/apis/x.test/v1/k{number}s"' in body and f'"test.x.v1.K{number}List":{{' in body
+    assert await openapi.v3("apis/x.test/v1") is None
+
+
+async def test_the_document_of_a_group_takes_work_for_its_kinds_and_not_for_pairs_of_them(monkeypatch):
     named, counted = document.custom_name, []
 
     def name_of(served):
@@ -321,6 +339,6 @@ def test_the_document_of_a_group_takes_work_for_its_kinds_and_not_for_pairs_of_t
         served = [custom(number) for number in range(count)]
         openapi._catalog.set_custom({"x.test": Group("x.test", ("v1",), "v1")}, served)
         counted.clear()
-        body = openapi.v3("apis/x.test/v1").body.decode()
+        body = (await openapi.v3("apis/x.test/v1")).body.decode()
         assert '"test.x.v1.K0List"' in body
         assert len(counted) <= 10 * count
