@@ -110,9 +110,10 @@ class Reader:
         self.endless(f"kcm sandbox {flags}", self.folder / ".kube" / "config")
         shutil.copy(self.folder / ".kube" / "config", self.folder / "kubeconfig")
         (self.folder / "app.yaml").write_text(APP.replace("%s", "app"))
-        for name in ("overlays", "manifests"):
-            (self.folder / name).mkdir()
-            (self.folder / name / "more.yaml").write_text(APP.replace("%s", name))
+        for name, folder in (("overlays", "overlays/shop"), ("manifests", "manifests")):
+            (self.folder / folder).mkdir(parents=True)
+            (self.folder / folder / "more.yaml").write_text(APP.replace("%s", name))
+        (self.folder / "overlays" / "shop" / "kustomization.yaml").write_text("resources: [more.yaml]\n")
         (self.folder / "web.yaml").write_text(APP.replace("%s", "web"))
         (self.folder / "hpa.yaml").write_text(HPA)
         (self.folder / "faults.yaml").write_text(FAULTS)
