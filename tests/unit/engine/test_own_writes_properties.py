@@ -148,7 +148,8 @@ class Story:
             if self.shown + count >= len(self.server.log):
                 yield Bookmark(str(self.server.version), False)
 
-        await self.pods._apply(events())
+        async with asyncio.timeout(None) as limit:
+            await self.pods._apply(events(), limit)
         self.shown = min(self.shown + count, len(self.server.log))
 
     async def relist(self) -> None:
