@@ -25,6 +25,9 @@ class Replacer:
         made: Tree = changed
         group, version, kind = view.kind
         target = Target(group, version, kind)
+        if view.foreign:  # what another version does not know is not pruned
+            self._default(view.served.info, made)
+            made, target = view.back(made), target_of(view.asked.info)
         if self._schemas.node(target) is not None:
             made, unknown = self._schemas.finish_patched(target, made, internal)
             if strict and unknown and not self._schemas.is_custom(target):
@@ -33,7 +36,7 @@ class Replacer:
             assert view.attrs.obj is not None
             set_replicas(view.scaled, view.attrs.obj, (made.get("spec") or {}).get("replicas") or 0)
             return
-        if kind == view.served.info.kind:
+        if kind == view.served.info.kind and not view.foreign:
             self._default(view.served.info, made)
         _replace(view.attrs, view.back(made))
 

@@ -68,6 +68,11 @@ class View(msgspec.Struct, frozen=True):
         return self.asked if self.asked.info.custom else self.served
 
     @property
+    def foreign(self) -> bool:
+        """Whether it shows a custom object in another version than the request's."""
+        return self.served is not self.asked and self.asked.info.custom and self.attrs.subresource != SCALE
+
+    @property
     def at_once(self) -> "View":
         """The view; if a conversion webhook has to be called for it, that of the request's version."""
         conversion = self.served.conversion
@@ -75,7 +80,7 @@ class View(msgspec.Struct, frozen=True):
 
     async def prepare(self) -> None:
         """Convert the objects as they are now; inside ``one_request``. Raises ApiError 500."""
-        if self.served is self.asked or not self.asked.info.custom:
+        if not self.foreign:
             return
         try:
             await converted(lambda: (self.obj, self.old))

@@ -32,7 +32,7 @@ REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 class Hook(HookServer):
     """Converts spec.a of v1 to spec.b of v2 and back. ``bend`` changes the response.
 
-    admitted: requests for admission. Those for ``mutated`` get an exclamation mark in spec.a.
+    admitted: requests for admission. Those for ``mutated`` get an exclamation mark in the spec.
     """
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
@@ -54,7 +54,8 @@ class Hook(HookServer):
         response = {"uid": request["uid"], "allowed": True}
         if request["name"] != "mutated" or request["operation"] == "DELETE":
             return response
-        patch = [{"op": "replace", "path": "/spec/a", "value": request["object"]["spec"]["a"] + "!"}]
+        ((field, value),) = request["object"]["spec"].items()
+        patch = [{"op": "replace", "path": f"/spec/{field}", "value": f"{value}!"}]
         return {**response, "patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
 
     async def asks(self, kind: str, **more: Any) -> None:
@@ -404,11 +405,13 @@ async def test_a_failing_conversion_for_admission_refuses_the_write(hook: Hook) 
 
 async def test_without_a_conversion_webhook_only_the_version_changes_for_admission(hook: Hook) -> None:
     none = {"strategy": "None", "webhook": None}
-    await hook.api.merge(f"{DEFINITIONS}/things.x.test", {"spec": {"conversion": none}})
+    versions = [version_of("v1", "a", storage=False), version_of("v2", "b", storage=True)]
+    await hook.api.merge(f"{DEFINITIONS}/things.x.test", {"spec": {"conversion": none, "versions": versions}})
     await asyncio.sleep(0.1)
-    await hook.asks("validating")
-    await hook.api.make(path("v2"), thing("v2", b="1"))
+    await hook.asks("mutating")
+    made = await hook.api.make(path("v2"), thing("v2", "mutated", b="1"))
     assert list(map(shown, hook.admitted)) == [["v2", "v1", ("x.test/v1", {"b": "1"}), None]]
+    assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1!"})
 
 
 async def test_policies_see_the_version_that_they_ask_for(hook: Hook) -> None:
