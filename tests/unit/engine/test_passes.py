@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from weakref import WeakSet
 
 import pytest
 
@@ -9,7 +10,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import fields_of
-from kcm_cli.engine.passes import OBJECTS, Loop, for_each
+from kcm_cli.engine.passes import OBJECTS, Loop, for_each, in_turns
 from kcm_cli.machinery.meta import ObjectMeta
 from tests.kit.world import EPOCH
 
@@ -92,3 +93,32 @@ async def test_a_long_pass_yields_to_other_tasks():
     await for_each("c", [Pod()] * (OBJECTS * 10), nothing)
     beside.cancel()
     assert len(turns) >= 10
+
+
+class Version:
+    """Of an object that the cache replaces while a pass is under way."""
+
+    key = "ns/a"
+
+
+async def test_a_pass_keeps_no_versions_that_it_has_seen():
+    """They would all be freed at its end, in one turn."""
+    alive: WeakSet[Version] = WeakSet()
+
+    def cached() -> list[Version]:
+        found = [Version() for _ in range(10)]
+        alive.update(found)
+        return found
+
+    async def step(_: Version) -> None:
+        left.append(len(alive))
+
+    left: list[int] = []
+    await for_each("c", cached(), step)
+    assert (left[0], len(left)) == (10, 10)
+    assert left[-1] <= 2
+    left = []
+    async for _ in in_turns(cached(), OBJECTS):
+        left.append(len(alive))
+    assert (left[0], len(left)) == (10, 10)
+    assert left[-1] <= 2
