@@ -78,6 +78,17 @@ def pod_relabelled(old: PodInfo, new: PodInfo, namespaces: Namespaces) -> Hint:
     )
 
 
+def namespace_relabelled(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Hint:
+    """The labels of a namespace changed, by which terms of affinity select its pods. It helps its own pods, too, which
+    the terms of others may have kept away."""
+
+    def selected_otherwise(info: PodInfo) -> bool:
+        selectors = (term.namespace_selector for term in (*info.affinity, *info.anti_affinity))
+        return any(each.matches(old) != each.matches(new) for each in selectors)
+
+    return _any_of({"InterPodAffinity": lambda info: info.pod.namespace == name or selected_otherwise(info)})
+
+
 def pod_updated(old: PodInfo, new: PodInfo) -> Hint:
     """The waiting pod itself was updated."""
     relabelled = old.pod.metadata.labels != new.pod.metadata.labels

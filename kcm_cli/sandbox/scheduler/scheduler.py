@@ -203,7 +203,12 @@ class Scheduler:
         self._queue.wake(NODE_GONE)
 
     def _namespace(self, namespace: Namespace) -> None:
-        self._state.set_namespace(namespace.name, namespace.labels)
+        """A namespace came or changed. Its pods may be there before it, as another cache shows them."""
+        name, labels = namespace.name, namespace.labels
+        before = self._state.labels_of_namespace(name)
+        self._state.set_namespace(name, labels)
+        if labels != before:
+            self._queue.wake_where(hints.namespace_relabelled(name, before, labels))
 
     def _info_on(self, node: str, key: str) -> PodInfo | None:
         on = self._state.nodes.get(node)

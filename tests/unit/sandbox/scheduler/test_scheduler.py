@@ -7,6 +7,7 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.world import NODES, PODS, World, resource
 
+NAMESPACES = resource("namespaces", namespaced=False)
 PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
 
 
@@ -163,22 +164,51 @@ async def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(world: W
     assert [await attempts(world, name) for name in ("late", "huge")] == [2, 1]
 
 
-@pytest.mark.cluster(nodes=1)
-async def test_other_labels_of_a_namespace_are_seen_with_the_next_attempt(world: World):
-    team = resource("namespaces", namespaced=False)
-    await world.create(team, {"metadata": {"name": "team"}})
-    await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "team")
-    await world.create(PODS, {"metadata": {"name": "a", "labels": {"app": "a"}}, "spec": cpu("1")}, "team")
+def beside(kind: str) -> dict:
+    """A spec that has to be near (podAffinity) or away from (podAntiAffinity) pods a in namespaces with x: y."""
     selectors = {"labelSelector": {"matchLabels": {"app": "a"}}, "namespaceSelector": {"matchLabels": {"x": "y"}}}
     term = {"topologyKey": "kubernetes.io/hostname", **selectors}
-    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    await world.pod("b", {"affinity": near})
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+async def in_team(world: World, name: str, spec: dict, **labels: str) -> None:
+    """A pod in the namespace team, which is made with these labels if it is not there."""
+    if await world.is_deleted("team", NAMESPACES):
+        await world.create(NAMESPACES, {"metadata": {"name": "team", "labels": labels}})
+        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "team")
+    body = {"containers": [{"name": "c", "image": "nginx"}], **spec}
+    await world.create(PODS, {"metadata": {"name": name, "labels": {"app": name}}, "spec": body}, "team")
+
+
+@pytest.mark.cluster(nodes=1)
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [("podAffinity", {}, {"x": "y"}), ("podAntiAffinity", {"x": "y"}, {"x": None})],
+)
+async def test_other_labels_of_a_namespace_help_pods_that_select_it(world: World, kind, before, after):
+    await in_team(world, "a", {}, **before)
     await world.wait(5)
-    await world.patch(team, "team", {"metadata": {"labels": {"x": "y"}}})
-    await world.wait(30)
+    await world.pod("b", beside(kind))
+    await world.wait(15)
     assert await world.node_of("b") == ""
-    await world.wait(300)
-    assert await world.node_of("b")
+    await world.patch(NAMESPACES, "team", {"metadata": {"labels": {"other": "label"}}})
+    await world.wait(15)
+    assert await world.node_of("b") == ""
+    await world.patch(NAMESPACES, "team", {"metadata": {"labels": after}})
+    await world.wait(2)
+    assert await world.node_of("b") == "node-1"
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_other_labels_of_its_namespace_help_a_pod_that_others_keep_away(world: World):
+    await world.pod("b", beside("podAntiAffinity"))
+    await world.wait(5)
+    await in_team(world, "a", {}, x="y")
+    await world.wait(15)
+    assert not (await world.get(PODS, "a", "team"))["spec"].get("nodeName")
+    await world.patch(NAMESPACES, "team", {"metadata": {"labels": {"x": "z"}}})
+    await world.wait(2)
+    assert (await world.get(PODS, "a", "team"))["spec"].get("nodeName") == "node-1"
 
 
 async def test_a_pod_waits_for_storage(world: World):
