@@ -5,8 +5,7 @@ If a pass fails, the error is logged and the next pass runs as usual.
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -23,10 +22,9 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.causes import PASS, Causes, Tick, Work, set_working, working
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import drained, in_turns
 
 T = TypeVar("T", bound=Object)
-Item = TypeVar("Item")
 
 log = logging.getLogger(__name__)
 
@@ -99,49 +97,22 @@ async def for_each(
 
     An error of one object is logged under ``name`` as ``failed``, and the pass continues.
     """
-    found, turns = list(objects), Turns.of_loop()
-    turns.is_over()  # the turn is measured from here
-    workers, left = min(workers, len(found)), _let_go(found)
+    found = list(objects)
+    workers, left = min(workers, len(found)), drained(found)
     del objects, found
 
     async def work() -> None:
-        for number, obj in enumerate(left, 1):
+        async for obj in in_turns(left, OBJECTS):
             try:
                 await step(obj)
             except Exception as error:  # where the errors of one object of a pass end, as those of a sync in the worker
                 fields = {"controller": name, failed.key: obj.key, "err": str(error)}
                 expected = isinstance(error, RequestError)
                 log.error(failed.message, extra={"fields": fields}, exc_info=None if expected else error)
-            if number % OBJECTS == 0 or turns.is_over():
-                await turns.next()
 
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
-
-
-async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
-    """The items one by one. Yields to the loop after each ``most`` of them, and when a turn is over."""
-    turns = Turns.of_loop()
-    turns.is_over()  # the turn is measured from here
-    left = _let_go(items)
-    del items
-    for number, item in enumerate(left, 1):
-        yield item
-        if number % most == 0 or turns.is_over():
-            await turns.next()
-
-
-def _let_go(items: Iterable[Item]) -> Iterator[Item]:
-    """The items. Those of a list are not kept once they were taken: a pass over 60,000 cached pods takes many turns,
-    and if it kept the versions that the cache replaced meanwhile, freeing them at its end would take 60 ms."""
-    if not isinstance(items, list):
-        yield from items
-        return
-    left = deque(items)
-    del items
-    while left:
-        yield left.popleft()
 
 
 class Cleaner(Generic[T]):

@@ -139,7 +139,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             except ShutDown:
                 return
             another()
-            turns.is_over()  # the turn is measured from here
+            turns.begin()
             try:
                 work = self._work(key, self.queue.taken_for)
                 await (work if turns.virtual else Timed(work, self.spent))

@@ -56,7 +56,7 @@ from kcm_cli.runtime.frames import decoder_of
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Turns, in_turns
 from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, WatchEvent
 
 T = TypeVar("T", bound=Object)
@@ -252,14 +252,10 @@ class Informer(Generic[T]):
     async def resync(self) -> None:
         """Notify the listeners of every object, as an update to itself. Yields to the loop after each CHUNK, and when
         a turn is over."""
-        turns = Turns.of_loop()
-        turns.is_over()  # the turn is measured from here
-        for number, key in enumerate(sorted(self.store.keys()), 1):
+        async for key in in_turns(sorted(self.store.keys()), CHUNK):
             obj = self.store.get(key)
             if obj is not None:
                 self._notify(RESYNC, self._calls.update, obj, obj)
-            if number % CHUNK == 0 or turns.is_over():
-                await turns.next()
 
     def confirm(self) -> None:
         """Not ``synced`` from now on, until the cache shows all that was written before this call. Call it while the
@@ -490,7 +486,7 @@ class Informer(Generic[T]):
             (partial(self._remove, key) for key in absent), (partial(self._take, obj) for obj in found.values())
         )
         turns, took_s, left = Turns.of_loop(), 0.0, len(absent) + len(found)
-        turns.is_over()  # the turn is measured from here
+        turns.begin()
         started = time.perf_counter()
         for number, step in enumerate(steps, 1):
             step()

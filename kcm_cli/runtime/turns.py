@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from io import BytesIO
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -56,8 +56,13 @@ class Turns:
             found = _known[loop] = cls(virtual=isinstance(loop, VirtualLoop))
         return found
 
+    def begin(self) -> None:
+        """Measure this turn from here, unless someone has begun it: call it before work for which ``is_over`` asks."""
+        if not self.virtual:
+            self._began()
+
     def is_over(self) -> bool:
-        """Whether this turn has taken TURN_S since it was first asked about, and who has waited for it PART_S."""
+        """Whether this turn has taken TURN_S since its first ``begin``, and who has waited for it PART_S."""
         if self.virtual:
             return False
         now = time.perf_counter()
@@ -81,13 +86,13 @@ class Turns:
             await self.next()
 
     async def pause(self) -> None:
-        """Return in this turn, or in a later one if this one is over or others wait already. In a loop of short steps
-        that would be one a turn while others wait: ``step``."""
+        """Return in this turn, or in a later one if this one is over or others wait already. Not for loops of short
+        steps, which would take one step a turn while others wait: see ``step``."""
         if self._waiting or self.is_over():
             await self.next()
 
     def _began(self) -> float:
-        """When this turn was first asked about."""
+        """When this turn began; now, if it had not."""
         if self._since is None:
             self._since = time.perf_counter()
             asyncio.get_running_loop().call_soon(self._next)
@@ -136,6 +141,30 @@ class Part:
         """Go on in the next turn."""
         await asyncio.sleep(0)
         self._began = time.perf_counter()
+
+
+async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
+    """The items one by one. Yields to the loop after each ``most`` of them, and when a turn is over."""
+    turns = Turns.of_loop()
+    turns.begin()
+    left = drained(items)
+    del items
+    for number, item in enumerate(left, 1):
+        yield item
+        if number % most == 0 or turns.is_over():
+            await turns.next()
+
+
+def drained(items: Iterable[Item]) -> Iterator[Item]:
+    """The items. Those of a list are not kept once they were taken: a pass over 60,000 cached pods takes many turns,
+    and if it kept the versions that the cache replaced meanwhile, freeing them at its end would take 60 ms."""
+    if not isinstance(items, list):
+        yield from items
+        return
+    left = deque(items)
+    del items
+    while left:
+        yield left.popleft()
 
 
 async def made_in_turns(make: Callable[[Item], T], items: Iterable[Item]) -> list[T]:

@@ -57,7 +57,7 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], reco
     turns = Turns.of_loop()
     while True:
         key = await queue.get()
-        turns.is_over()  # the turn is measured from here
+        turns.begin()
         work = record.work(queue.name, key, queue.taken_for) if record is not None else None
         set_working(work)
         try:

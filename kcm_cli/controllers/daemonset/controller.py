@@ -30,7 +30,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key, starting
-from kcm_cli.engine.passes import in_turns
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.errors import FormatError
@@ -44,7 +43,7 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable, controlled_by
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Turns, in_turns
 
 log = logging.getLogger(__name__)
 

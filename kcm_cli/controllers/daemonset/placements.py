@@ -11,8 +11,8 @@ import msgspec
 from kcm_cli.api.apps import DaemonSet
 from kcm_cli.api.core import Node
 from kcm_cli.controllers.daemonset.plan.placement import Fit, Requirements, fit, requirements_of, same_to_daemons
-from kcm_cli.engine.passes import in_turns
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import in_turns
 
 NODES = 500
 """So many nodes are evaluated in a turn at most."""

@@ -39,7 +39,7 @@ from kcm_cli.controllers.device_taint_eviction.taints import (
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, StartLines, Watch, gate
-from kcm_cli.engine.passes import OBJECTS, for_each, in_turns
+from kcm_cli.engine.passes import OBJECTS, for_each
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import format_duration
@@ -51,6 +51,7 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.resource_claims import BY_GROUP, has_claims, member_of, used
 from kcm_cli.planning.tolerations import NO_EXECUTE
 from kcm_cli.rest.errors import NotFound
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -18,13 +18,14 @@ from kcm_cli.controllers.device_taint_eviction.plan import Counts, Eviction, Evi
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, allocated
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.resource_claims import BY_GROUP, is_group, is_pod
 from kcm_cli.planning.status import applied_status
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import in_turns
 
 PERIOD_S = 10.0
 

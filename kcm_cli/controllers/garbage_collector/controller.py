@@ -41,7 +41,7 @@ from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remo
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, starting
 from kcm_cli.engine.definitions import PERIOD_S, Refreshes, mapper, name_of
-from kcm_cli.engine.passes import Loop, in_turns
+from kcm_cli.engine.passes import Loop
 from kcm_cli.engine.worker import Pending, unhandled
 from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject, object_key
@@ -50,6 +50,7 @@ from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.turns import in_turns
 from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)

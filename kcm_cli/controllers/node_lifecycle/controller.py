@@ -28,7 +28,7 @@ from kcm_cli.controllers.shared import taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
-from kcm_cli.engine.passes import ObjectFailed, for_each, in_turns
+from kcm_cli.engine.passes import ObjectFailed, for_each
 from kcm_cli.engine.worker import Logged
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.actions import Patch
@@ -36,6 +36,7 @@ from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from enum import Enum
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 NAME = "verify_volumes_are_attached_per_node"

@@ -26,7 +26,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeS
 from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
-from kcm_cli.engine.passes import OBJECTS, for_each, in_turns
+from kcm_cli.engine.passes import OBJECTS, for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
@@ -44,6 +44,7 @@ from kcm_cli.planning.volumes.attachable import (
 )
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import NODE, by_node
+from kcm_cli.runtime.turns import in_turns
 
 T = TypeVar("T", bound=Object)
 FLEX = "FlexVolumes that pods describe"

@@ -34,12 +34,12 @@ from kcm_cli.controllers.persistentvolume_binder.reclaim import Reclaimer, delet
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, starting
-from kcm_cli.engine.passes import in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.names import path_segment
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

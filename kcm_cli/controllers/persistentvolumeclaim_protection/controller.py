@@ -15,7 +15,7 @@ from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import number_of
@@ -23,6 +23,7 @@ from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, needs_work
 from kcm_cli.rest.listing import list_all
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

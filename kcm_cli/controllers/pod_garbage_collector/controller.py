@@ -17,13 +17,14 @@ from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, starting
-from kcm_cli.engine.passes import for_each, in_turns
+from kcm_cli.engine.passes import for_each
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime import causes
 from kcm_cli.runtime.store import by_node
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from kcm_cli.controllers.resourceclaim.plan import OWNER, Caches
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate, starting
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
@@ -34,6 +34,7 @@ from kcm_cli.planning.resource_claims import (
     named,
 )
 from kcm_cli.runtime.store import by_controller
+from kcm_cli.runtime.turns import in_turns
 
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"

@@ -19,7 +19,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, starting
 from kcm_cli.engine.definitions import Refreshes
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.quantity import Quantity
@@ -28,6 +28,7 @@ from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.scopes import requirements
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import NAMESPACE
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -13,11 +13,12 @@ from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, starting
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
+from kcm_cli.runtime.turns import in_turns
 
 
 class RootCAPublisher:

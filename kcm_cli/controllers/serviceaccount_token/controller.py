@@ -23,7 +23,7 @@ from kcm_cli.controllers.shared.root_ca import RELOAD_S, RootCA
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
-from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
@@ -35,6 +35,7 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.store import NAMESPACE
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from kcm_cli.component.logs import V2
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, only, own_key
-from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import split_key
@@ -25,6 +24,7 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -220,7 +220,7 @@ class Scheduler:
         count, turns = 0, Turns.of_loop()
         while True:
             queued = await self._queue.pop()
-            turns.is_over()  # the turn is measured from here
+            turns.begin()
             work = replace(self._decide(queued), work=self._began(queued))
             if isinstance(work, _Bind) and self._prepares(work):
                 group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.runtime.turns import PART_S, TURN_S, Longest, Timed, Turns, joined_in_turns, made_in_turns
+from kcm_cli.runtime.turns import PART_S, TURN_S, Longest, Timed, Turns, in_turns, joined_in_turns, made_in_turns
 from tests.kit.controlling import metric
 
 
@@ -34,7 +34,7 @@ async def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measur
     now = 0.0
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     turns, others = Turns.of_loop(), list[float]()
-    turns.is_over()
+    turns.begin()
     asyncio.get_running_loop().call_soon(lambda: others.append(now))
     now = TURN_S / 2
     await turns.pause()
@@ -113,7 +113,7 @@ async def test_someone_who_comes_later_does_not_go_first(monkeypatch: pytest.Mon
         await turns.pause()
         order.append(name)
 
-    turns.is_over()
+    turns.begin()
     now = 2 * TURN_S
     first = asyncio.create_task(wait("first"))
     await asyncio.sleep(0)
@@ -187,7 +187,7 @@ async def test_the_last_one_of_a_turn_that_is_used_up_has_its_part(monkeypatch: 
 
 async def test_virtual_time_has_no_turns() -> None:
     turns = Turns.of_loop()
-    turns.is_over()
+    turns.begin()
     until = time.perf_counter() + 2 * TURN_S
     while time.perf_counter() < until:
         pass
@@ -216,6 +216,21 @@ async def test_a_long_answer_is_joined_in_parts() -> None:
         b"%d," % number for number in range(1000)
     )
     assert await joined_in_turns(()) == b""
+
+
+async def test_a_long_loop_lets_others_run_after_each_few_items() -> None:
+    seen: list[object] = []
+
+    async def other() -> None:
+        for _ in range(3):
+            seen.append("other")
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    async for item in in_turns(range(5), 2):
+        seen.append(item)
+    await task
+    assert seen == [0, 1, "other", 2, 3, "other", 4, "other"]
 
 
 class Odd(Exception):

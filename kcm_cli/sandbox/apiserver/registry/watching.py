@@ -186,7 +186,7 @@ class Watching:
         prepares, turns = self._core.prepares(call.served), Turns.of_loop()
         made: list[bytes] = []
         size = 0
-        turns.is_over()  # the turn is measured from here
+        turns.begin()
         for event in events:
             if prepares:  # until the next await, so each by itself
                 await self._core.prepare(call.served, *_seen(chosen, event), cached=True)
