@@ -56,13 +56,31 @@ class ShapeError(DecodeError):
 
 
 def encode(value: object) -> bytes:
-    """Encode a document, a view or a value as compact JSON."""
-    return _encoder.encode(value)
+    """Encode a document, a view or a value as compact JSON.
+
+    In a document, halves of surrogate pairs become U+FFFD: Python keeps bytes that are not UTF-8 as such, and
+    encoding/json writes them like that.
+    """
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(_without_halves(value))
 
 
 def encode_sorted(value: object) -> bytes:
     """Encode with sorted keys, as Go writes maps."""
-    return _sorted_encoder.encode(value)
+    try:
+        return _sorted_encoder.encode(value)
+    except UnicodeEncodeError:
+        return _sorted_encoder.encode(_without_halves(value))
+
+
+def _without_halves(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_halves(key): _without_halves(one) for key, one in value.items()}
+    return [_without_halves(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def as_text(value: object) -> str:

@@ -60,11 +60,13 @@ class Events:
         while True:
             while self._queue:
                 event = self._queue.popleft()
+                fields = {"reason": event.notice.reason, "object": event.notice.ref.name}
                 try:
                     await self._write(event)
                 except RequestError as error:
-                    fields = {"reason": event.notice.reason, "object": event.notice.ref.name, "err": str(error)}
-                    log.debug("Event not written", extra={"fields": fields})
+                    log.debug("Event not written", extra={"fields": {**fields, "err": str(error)}})
+                except Exception as error:  # it costs the other Events nothing
+                    log.error("Unable to write event", extra={"fields": fields}, exc_info=error)
             self._there.clear()
             await self._there.wait()
 

@@ -66,6 +66,9 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], reco
         except RequestError as error:
             log.info("Will try again", extra={"fields": {"queue": queue.name, "key": key, "err": str(error)}})
             queue.add_rate_limited(key)
+        except Exception as error:  # where the errors of a sync end: one object costs the others nothing
+            log.error("Failed, will try again", extra={"fields": {"queue": queue.name, "key": key}}, exc_info=error)
+            queue.add_rate_limited(key)
         finally:
             queue.done(key)
             if record is not None and work is not None:

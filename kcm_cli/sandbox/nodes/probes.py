@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes.expansion import expand
-from kcm_cli.sandbox.programs.execution import Execution
+from kcm_cli.sandbox.programs.execution import Execution, cut
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.signals import Stages
 from kcm_cli.sandbox.programs.simulate import MOST_WORK, Environment, simulate
@@ -165,7 +165,7 @@ class _Looks(msgspec.Struct, frozen=True):
         limit_s = max(probe.timeout_seconds, 1)
         if known.lasts_s > limit_s:
             return f'command timed out: "{" ".join(action.command)}" timed out after {limit_s}s'
-        return "".join(each.text for each in known.output)[:_LONGEST_TEXT]
+        return cut("".join(each.text for each in known.output), _LONGEST_TEXT)
 
 
 _NOTHING: Stages = ((0.0, {}, frozenset()),)

@@ -28,7 +28,7 @@ from kcm_cli.sandbox.nodes.hostnames import hostname_of
 from kcm_cli.sandbox.nodes.probes import Failure, Probed, fails_after, probed
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.programs import simulate as simulation
-from kcm_cli.sandbox.programs.execution import Execution
+from kcm_cli.sandbox.programs.execution import Execution, cut
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.programs.signals import Signals, Stages
 from kcm_cli.sandbox.programs.simulate import Environment
@@ -465,7 +465,7 @@ def _hook_error(command: Sequence[str], known: Execution, container: SimulatedCo
         f"Exec lifecycle hook ([{words}]) for {where} failed - error: command '{words}' exited with {known.code}: "
         f"{errors}, message: {quote(output + errors)}"
     )
-    return _cut(text, _LONGEST_MESSAGE)
+    return cut(text, _LONGEST_MESSAGE)
 
 
 def _no_handler(socket: Doc) -> str:
@@ -482,15 +482,8 @@ def _termination_message(known: Execution, container: SimulatedContainer) -> str
     if not text and known.code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
         log = "".join(each.text for each in known.output)
         lines = log.split("\n")[-_LAST_LINES - log.endswith("\n") :]
-        return _cut("\n".join(lines), _LAST_OF_LOG, from_end=True)
-    return _cut(text, _LONGEST_MESSAGE)
-
-
-def _cut(text: str, most: int, *, from_end: bool = False) -> str:
-    """The first or last ``most`` bytes of a text."""
-    data = text.encode("utf-8", "surrogateescape")
-    data = data[-most:] if from_end else data[:most]
-    return data.decode("utf-8", "replace")
+        return cut("\n".join(lines), _LAST_OF_LOG, from_end=True)
+    return cut(text, _LONGEST_MESSAGE)
 
 
 def is_pause(container: SimulatedContainer) -> bool:

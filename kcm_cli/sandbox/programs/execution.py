@@ -10,6 +10,13 @@ from kcm_cli.sandbox.programs.filesystem import Files
 _MOST_ITERATIONS = 1000
 
 
+def cut(text: str, most: int, *, from_end: bool = False) -> str:
+    """The first or last ``most`` bytes of an output, as text."""
+    data = text.encode("utf-8", "surrogateescape")
+    data = data[-most:] if from_end else data[:most]
+    return data.decode("utf-8", "replace")
+
+
 class Written(NamedTuple):
     """Output, and seconds from the start of the command. Bytes that are not UTF-8 are surrogates."""
 

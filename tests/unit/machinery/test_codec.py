@@ -1,5 +1,6 @@
 """Null means absent in every view; invalid JSON and other shapes are one error."""
 
+import msgspec
 import pytest
 
 from kcm_cli.api.batch import Job
@@ -87,6 +88,16 @@ def test_half_of_a_surrogate_pair_is_a_replacement_character(text: bytes, read: 
     """As encoding/json reads it; kube-apiserver returns what a RawExtension has."""
     assert codec.decode_doc(b'{"a":"%s"}' % text) == {"a": read}
     assert codec.decode(b'{"metadata":{"name":"%s"},"x":"%s"}' % (text, text), Pod).name == read
+
+
+def test_bytes_that_are_not_utf_8_are_written_as_replacement_characters() -> None:
+    """As encoding/json writes them. Python keeps them as halves of surrogate pairs."""
+    text = b"a\xff\xfe\xc3\xa9".decode("utf-8", "surrogateescape")
+    doc = {text: [text, (1, text), {"b": text}, msgspec.Raw(b"{}")], "c": "\U0001f600"}
+    shown = "a\ufffd\ufffd\u00e9"
+    read = {shown: [shown, [1, shown], {"b": shown}, {}], "c": "\U0001f600"}
+    assert codec.decode_doc(codec.encode(doc)) == codec.decode_doc(codec.encode_sorted(doc)) == read
+    assert codec.decode(codec.encode(text), str) == shown
 
 
 def test_what_is_kept_as_raw_keeps_its_bytes() -> None:

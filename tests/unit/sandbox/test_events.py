@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+
+from kcm_cli.runtime.events.correlate import Emitted
+from kcm_cli.runtime.events.counted import CountedEvents
 from tests.kit.world import World, resource
 
 EVENTS = resource("events")
@@ -35,3 +39,30 @@ async def test_a_deleted_event_is_created_again(world: World) -> None:
     (after,) = await emitted(world, "BackOff")
     assert after["count"] > before["count"]
     assert after["firstTimestamp"] == before["firstTimestamp"]
+
+
+async def test_an_event_that_cannot_be_written_costs_the_others_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = CountedEvents.write
+
+    async def fails(self: CountedEvents, event: Emitted, decision: Any) -> None:
+        if event.notice.reason == "Created":
+            raise ValueError("odd")
+        await write(self, event, decision)
+
+    monkeypatch.setattr(CountedEvents, "write", fails)
+    await world.pod("p")
+    await world.wait(5)
+    assert not await emitted(world, "Created") and len(await emitted(world, "Started")) == 1
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == ["Unable to write event"]
+
+
+async def test_the_output_of_a_probe_need_not_be_text(world: World) -> None:
+    script = "printf '\\377\\303\\251'; exit 1"
+    probe = {"exec": {"command": ["sh", "-c", script]}, "periodSeconds": 1, "failureThreshold": 1}
+    container = {"name": "c", "image": "nginx", "command": ["sleep", "600"], "readinessProbe": probe}
+    await world.pod("p", {"containers": [container]})
+    await world.wait(10)
+    (event,) = await emitted(world, "Unhealthy")
+    assert event["message"] == "Readiness probe failed: \ufffd\u00e9"

@@ -35,3 +35,24 @@ async def test_a_worker_gives_the_loop_back_when_its_turn_is_over(monkeypatch: p
     await asyncio.wait([worker])
     assert max([after - before for before, after in pairwise(seen)]) == 2
     assert done == [str(number) for number in range(20)]
+
+
+async def test_a_sync_that_raises_is_tried_again_and_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    clock, done = LoopClock(), list[str]()
+    queue = WorkQueue("q", clock)
+
+    async def sync(key: str) -> None:
+        done.append(key)
+        if done.count("bad") < 3 and key == "bad":
+            raise KeyError("odd")
+
+    worker = asyncio.create_task(work_on(queue, 1, sync))
+    for key in ("bad", "good"):
+        queue.add(key)
+    await clock.sleep(10)
+    assert sorted(done) == ["bad", "bad", "bad", "good"] and not worker.done()
+    assert queue.num_requeues("bad") == 0
+    failures = [record for record in caplog.records if record.exc_info]
+    assert len(failures) == 2 and failures[0].fields["key"] == "bad"  # type: ignore[attr-defined]
+    worker.cancel()
+    await asyncio.wait([worker])
