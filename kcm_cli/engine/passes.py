@@ -119,8 +119,9 @@ class Cleaner(Generic[T]):
     """Deletes expired objects of a kind. ``is_over``: whether an object has expired at a given time. ``remark``: what
     is logged about a deleted one.
 
-    An object that cannot be judged or deleted is left to the next pass. Deletions carry the uid as a precondition, so
-    that an object recreated under the same name is kept.
+    An object that cannot be judged or deleted is left to the next pass. Deletions carry uid and version as a
+    precondition: an object that was recreated under the same name is kept, and one that has changed since it was judged
+    (a request was approved) is judged anew in the next pass.
     """
 
     def __init__(
@@ -143,9 +144,15 @@ class Cleaner(Generic[T]):
 
         async def judge(found: T) -> None:
             if self._is_over(found, now):
-                with suppress(NotFound, Conflict):  # deleted by another client, or another one of this name
+                version = found.metadata.resource_version
+                with suppress(NotFound, Conflict):  # deleted by another client, another one of this name, or changed
                     await self._client.delete(
-                        self._resource, found.namespace, found.name, uid=found.uid, reason="expired"
+                        self._resource,
+                        found.namespace,
+                        found.name,
+                        uid=found.uid,
+                        resource_version=version,
+                        reason="expired",
                     )
                     if (said := self._remark(found, now)) is not None:
                         tell(said)

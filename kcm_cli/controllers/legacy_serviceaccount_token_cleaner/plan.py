@@ -86,9 +86,11 @@ def plan(secret: Secret, limit: Limits, now: datetime) -> Patch | Delete | None:
 
 
 def mark(secret: Secret, now: datetime) -> Patch:
-    """A patch with the day since which the token is invalid. Its precondition is the uid."""
+    """A patch with the day since which the token is invalid, of this version of the Secret: a use in the meantime has
+    changed its labels."""
     day = format_day(now)
-    meta = {"uid": secret.uid, "labels": {INVALID_SINCE: day}}
+    version = secret.metadata.resource_version
+    meta = {"uid": secret.uid, "resourceVersion": version, "labels": {INVALID_SINCE: day}}
     fields = {"invalidSince": day, "secret": kobj(secret)}
     return Patch(
         SECRETS,

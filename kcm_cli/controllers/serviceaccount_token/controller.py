@@ -111,9 +111,15 @@ class TokenController:
         return found if found is not None and uid in ("", found.uid) else None
 
     async def _delete(self, secret: Secret) -> None:
-        with suppress(NotFound, Conflict):  # deleted, or another one of its name
+        version = secret.metadata.resource_version
+        with suppress(NotFound, Conflict):  # deleted, recreated, or of another account now: its event queues the key
             await self._client.delete(
-                SECRETS, secret.namespace, secret.name, uid=secret.uid, reason="service account is gone"
+                SECRETS,
+                secret.namespace,
+                secret.name,
+                uid=secret.uid,
+                resource_version=version,
+                reason="service account is gone",
             )
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:

@@ -20,7 +20,7 @@ class Deleting:
     def __init__(self) -> None:
         self.deleted: list[str] = []
 
-    async def delete(self, resource: Any, namespace: str, name: str, *, uid: str, reason: str) -> None:
+    async def delete(self, resource: Any, namespace: str, name: str, *, reason: str, **preconditions: str) -> None:
         self.deleted.append(name)
         if name == "b":
             raise ConnectionLost("no answer")

@@ -104,6 +104,15 @@ async def test_a_token_used_just_before_its_deletion_is_kept(world: World):
         assert (await labels(world))[USED] == "2026-01-01"
 
 
+async def test_a_token_used_just_before_it_is_marked_stays_valid(world: World):
+    """The pods of other namespaces are listed between the decision and the write."""
+    await token(world)
+    used = partial(world.patch, SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
+    async with cleaning(world, Meanwhile(world.server.transport(), "PATCH", "/secrets/token", used)):
+        await world.wait()
+        assert await labels(world) == {"mine": "kept", USED: "2026-01-01"}
+
+
 @pytest.mark.parametrize("path", ["/default/pods", "/secrets/token", "/configmaps/kube-apiserver-legacy"])
 async def test_failures_are_retried_a_day_later(world: World, path):
     await token(world)

@@ -112,7 +112,7 @@ def test_generated_tokens_are_listed_by_the_account(listed: tuple[str, ...], uid
 def test_writes_have_preconditions() -> None:
     token = secret(last_used="2026-01-05")
     labels = {"kubernetes.io/legacy-token-invalid-since": "2026-03-31"}
-    assert plan.mark(token, NOW).body == {"metadata": {"uid": "u", "labels": labels}}
+    assert plan.mark(token, NOW).body == {"metadata": {"uid": "u", "resourceVersion": "7", "labels": labels}}
     assert plan.removal(token).resource_version == "7"
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.rest.transport import Request, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Held, Noting, Refusing
+from tests.kit.faults import Held, Meanwhile, Noting, Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
@@ -213,6 +214,16 @@ async def test_a_stale_cache_without_the_account_deletes_nothing(world: World, c
         await world.wait(2)
         await story.account()
         await story.secret()
+        await world.wait(2)
+        assert (await story.data())["token"]
+
+
+async def test_a_token_that_gets_an_account_just_before_its_deletion_is_kept(world: World, config):
+    story = Story(world, config)
+    await story.account()
+    await story.secret(account="robto")
+    corrected = partial(world.patch, SECRETS, "token", {"metadata": {"annotations": {NAME: "robot"}}})
+    async with story.running(Meanwhile(world.server.transport(), "DELETE", "/secrets/token", corrected)):
         await world.wait(2)
         assert (await story.data())["token"]
 
