@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler
+from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Scale
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
@@ -54,7 +54,8 @@ class Interval(RetryLimiter):
 
 
 class AutoscalerController:
-    """Keys are autoscalers. Recommendations and scale events are kept in memory, by uid."""
+    """Keys are autoscalers. Recommendations and changes of size are kept in memory, for one autoscaler and one target:
+    those of a former target say nothing about the size of another one."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock, self._recorder = context.client, context.clock, context.recorder
@@ -67,7 +68,8 @@ class AutoscalerController:
         kinds = mapper(context)
         self._targets = Targets(context.client, context.clock, kinds)
         self._apis = MetricsApis(context.client, context.clock, kinds)
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, tuple[str, History]] = {}
+        """By uid of the autoscaler, with the uid of its target."""
         self._selectors: dict[str, dict[str, Selector]] = {}
         (self._queue,) = context.queues
         self._hpas = context.cache(HORIZONTAL_POD_AUTOSCALERS)
@@ -86,7 +88,7 @@ class AutoscalerController:
             self._count(planned)
             refusal = await self._scale(planned, target)
             planned = status(planned, refusal, self._clock.now(), self._clock.monotonic())
-            self._remember(hpa, planned.history)
+            self._remember(planned)
             for notice in planned.notices:
                 self._recorder.emit(notice)
             if not planned.settled:
@@ -106,7 +108,7 @@ class AutoscalerController:
 
     async def _read(self, hpa: HorizontalPodAutoscaler) -> tuple[Snapshot, TargetScale | None]:
         """The autoscaler with its target's scale and, if they decide about the size, its metrics."""
-        snapshot = Snapshot(hpa, self._config, self._features, self._histories.get(hpa.uid), None)
+        snapshot = Snapshot(hpa, self._config, self._features, None, None)
         try:
             target = await self._targets.read(hpa.namespace, hpa.spec.scale_target_ref)
         except ScaleFailed as error:
@@ -114,7 +116,7 @@ class AutoscalerController:
                 self._select_nothing(hpa)
             return replace(snapshot, unreadable=str(error), by_spec=error.by_spec), None
         scale = target.scale
-        snapshot = replace(snapshot, scale=scale)
+        snapshot = replace(snapshot, scale=scale, history=self._history_of(hpa, scale))
         if not scale.status.target_selector or not needs_metrics(hpa, scale, self._features):
             return snapshot, target
         try:
@@ -166,11 +168,16 @@ class AutoscalerController:
                 label, error = action(before, found.replicas), NONE
             self._metrics.computed(label, error, spec.type, reading.seconds)
 
-    def _remember(self, hpa: HorizontalPodAutoscaler, history: History | None) -> None:
+    def _history_of(self, hpa: HorizontalPodAutoscaler, scale: Scale) -> History | None:
+        uid, history = self._histories.get(hpa.uid, ("", None))
+        return history if uid == scale.uid else None
+
+    def _remember(self, planned: Rescale) -> None:
         """Keep the history of an autoscaler, unless it was deleted meanwhile."""
+        hpa, scale, history = planned.hpa, planned.snapshot.scale, planned.history
         there = self._hpas.store.get(hpa.key)
-        if history is not None and there is not None and there.uid == hpa.uid:
-            self._histories[hpa.uid] = history
+        if scale is not None and history is not None and there is not None and there.uid == hpa.uid:
+            self._histories[hpa.uid] = scale.uid, history
 
     async def _write(self, planned: Rescale) -> None:
         """Write the status if it differs. Raises SyncFailed."""

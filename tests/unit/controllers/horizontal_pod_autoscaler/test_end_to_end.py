@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
 from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
@@ -18,7 +18,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAu
 from kcm_cli.machinery.labels import parse
 from kcm_cli.rest.transport import Around
 from tests.kit.controlling import Faulty
-from tests.kit.faults import Meanwhile
+from tests.kit.faults import Meanwhile, Refusing
 from tests.kit.world import World
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
 
@@ -317,6 +317,50 @@ async def test_a_recreated_autoscaler_has_no_history(world: World):
         assert await story.followed(60) == [4, 3]
         await world.wait(200)
         assert await story.followed(100) == [3, 1]  # 300 s after it was made, not after the other's peak
+
+
+async def test_another_target_is_not_scaled_to_the_size_of_the_former_one(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(6, cpu_total="300m")
+        await story.deploy(1, name="api", cpu_total="40m")
+        await story.autoscale()
+        await world.wait(60)
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}
+        await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"scaleTargetRef": target}})
+        await world.wait(90)
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+        assert (await world.get(DEPLOYMENTS, "api"))["spec"]["replicas"] == 1
+
+
+async def test_a_recreated_target_is_not_scaled_to_the_size_of_the_former_one(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(6, cpu_total="300m")
+        await story.autoscale()
+        await world.wait(60)
+        for kind in (DEPLOYMENTS, REPLICA_SETS, PODS):
+            for one in await world.items(kind):
+                await world.delete(kind, one["metadata"]["name"], grace_s=0)
+        await story.deploy(1, cpu_total="40m")
+        assert await story.followed(90) == [1]
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+
+
+async def test_a_target_that_could_not_be_read_keeps_its_history(world: World):
+    story, broken = Story(world), [False]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.path.endswith("/scale"))
+    async with story.running(transport=transport):
+        await story.deploy(cpu_total="200m")
+        await story.autoscale()
+        assert await story.followed(60) == [1, 4]
+        await story.load(cpu_total="10m")
+        broken[0] = True
+        await world.wait(30)
+        broken[0] = False
+        assert transport.refused
+        assert await story.followed(150) == [4]
+        assert await story.followed(150) == [4, 1]
 
 
 async def test_failed_writes_do_not_change_the_result(world: World):
