@@ -8,7 +8,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import forbidden, not_found
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
 from kcm_cli.sandbox.apiserver.security.bindings import CLUSTER_ROLES, GROUP, ROLES
-from kcm_cli.sandbox.apiserver.security.rules import Rule, described, rules_of, uncovered
+from kcm_cli.sandbox.apiserver.security.rules import Rule, TooManyRights, described, rules_of, uncovered
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, RequestInfo, Tree
 
 _EVERYTHING = (Rule(("*",), ("*",), ("*",)), Rule(("*",), urls=("*",)))
@@ -67,11 +67,14 @@ class EscalationGuard:
     def _missing(self, attrs: Attributes, wanted: list[Rule]) -> str:
         """The error if the user lacks permissions of these rules, otherwise empty."""
         owned, errors = self._authorizer.rules(attrs.user, attrs.namespace)
-        missing = uncovered(owned, wanted)
-        if not missing:
-            return ""
         groups = " ".join(map(quote, attrs.user.groups))
         who = f"user {quote(attrs.user.name)} (groups=[{groups}])"
+        try:
+            missing = uncovered(owned, wanted)
+        except TooManyRights:
+            return f"{who} is attempting to grant more RBAC permissions than can be checked"
+        if not missing:
+            return ""
         listed = "\n".join(described(missing))
         text = f"{who} is attempting to grant RBAC permissions not currently held:\n{listed}"
         return f"{text}; resolution errors: [{aggregated(errors)}]" if errors else text

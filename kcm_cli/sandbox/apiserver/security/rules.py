@@ -13,6 +13,8 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _Names = tuple[str, ...]
+_MOST_COMPARED = 100_000
+"""A permission takes some microseconds to compare with a rule, and rules of some kilobytes have billions of them."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -54,9 +56,27 @@ def rules_of(role: Tree) -> list[Rule]:
     ]
 
 
+class TooManyRights(Exception):
+    """The wanted rules have more permissions than can be compared one by one."""
+
+
 def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The permissions of the wanted rules (rules with one verb and resource each) that the owned rules do not cover."""
-    return [right for rule in wanted for right in _rights(rule) if not any(_covers(own, right) for own in owned)]
+    """The permissions of the wanted rules (rules with one verb and resource each) that the owned rules do not cover.
+    Raises TooManyRights.
+
+    The permissions of a rule are the product of its lists. Only those of rules that no owned rule covers as a whole
+    are compared.
+    """
+    left = [rule for rule in wanted if not any(_covers(own, rule) for own in owned)]
+    if sum(map(_count, left)) * len(owned) > _MOST_COMPARED:
+        raise TooManyRights
+    return [right for rule in left for right in _rights(rule) if not any(_covers(own, right) for own in owned)]
+
+
+def _count(rule: Rule) -> int:
+    """The number of permissions of a rule."""
+    resources = len(rule.groups) * len(rule.resources) * max(len(rule.names), 1)
+    return (resources + len(rule.urls)) * len(rule.verbs)
 
 
 def described(rights: Iterable[Rule]) -> list[str]:

@@ -204,6 +204,16 @@ async def test_granting_requires_the_granted_permissions(api: Api, grants: Grant
     )
 
 
+async def test_a_rule_of_very_many_permissions_has_to_be_held_as_a_whole(api: Api, grants: Grants) -> None:
+    lists = [",".join(f"{word}{number}" for number in range(300)) for word in ("r", "g")]
+    most = rule(*(f"v{number}" for number in range(300)), on=lists[0], groups=lists[1])
+    writer = await grants.user(rule("create", on="clusterroles", groups=GROUP))
+    answer = await grant(api, writer, "most", most)
+    assert answer.status == 403 and "more RBAC permissions than can be checked" in answer.message
+    holder = await grants.user(rule("create", on="clusterroles", groups=GROUP), most)
+    assert (await grant(api, holder, "most", most)).status == 201
+
+
 async def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> None:
     escalating = await grants.user(rule("create", "escalate", on="clusterroles", groups=GROUP))
     assert (await grant(api, escalating, "lifted", rule("*", on="*", groups="*"))).status == 201
