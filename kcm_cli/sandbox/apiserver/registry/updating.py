@@ -195,6 +195,7 @@ class Updater:
         decision = self._core.security.authorizer.authorize(call.user, create)
         if not decision.allowed:
             raise refusal(call.user, create, decision.reason)
+        objects.wipe_system_fields(doc["metadata"])  # upstream, since 1.37: kubernetes#133388
         return await self._creator.insert(call, doc, change.options)
 
     async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":

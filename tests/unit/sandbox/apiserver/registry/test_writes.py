@@ -199,6 +199,20 @@ async def test_apply_creates_and_then_owns(api: Api) -> None:
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
+@pytest.mark.parametrize(
+    "how", [{"method": "PUT"}, {"method": "PATCH", "headers": APPLY, "query": {"fieldManager": "m"}}]
+)
+async def test_what_put_or_apply_creates_is_not_being_deleted(api: Api, how: dict[str, Any]) -> None:
+    told = {"creationTimestamp": "2020-01-01T00:00:00Z", "deletionTimestamp": "2020-01-01T00:00:00Z"}
+    meta = {"name": "l", "finalizers": ["a.b/c"], "deletionGracePeriodSeconds": 7, **told}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta}
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    made = await api.json(path=path, body=body, status=201, **how)
+    assert made["metadata"].keys() & {"deletionTimestamp", "deletionGracePeriodSeconds"} == set()
+    assert made["metadata"]["creationTimestamp"] > "2029"
+    assert await api.json("GET", path) == made
+
+
 async def test_putting_a_new_name_needs_the_right_to_create(api: Api) -> None:
     rules = [{"apiGroups": [""], "resources": ["endpoints"], "verbs": ["update"]}]
     base = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
