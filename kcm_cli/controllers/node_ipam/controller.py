@@ -7,6 +7,7 @@ upstream: pkg/controller/nodeipam/ipam/range_allocator.go
 """
 
 import logging
+from contextlib import suppress
 
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
@@ -15,7 +16,7 @@ from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, RangeMetr
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.engine.writes import Retries, retry_on
@@ -135,9 +136,16 @@ class NodeIPAMController:
 
     # -- events
 
+    def added(self, node: Node) -> Keys:
+        """The node's name. podCIDRs that it has are marked at once: another node may be synced before it."""
+        if node.spec.pod_cidrs:
+            with suppress(CIDRError):  # the sync says so
+                self._allocator.settle(node)
+        return (node.name,)
+
     def changed(self, old: Node, new: Node) -> Keys:
-        """The node's name, if it has no podCIDRs, or other ones than before."""
-        return (new.name,) if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs else ()
+        """The node's name, if it has no podCIDRs, or other ones than before; these are marked at once."""
+        return self.added(new) if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs else ()
 
     def deleted(self, node: Node) -> Keys:
         """Release the node's CIDRs; no key is queued."""
@@ -155,7 +163,12 @@ CONTROLLER = Controller(
     NodeIPAMController,
     Queue(
         "cidrallocator_node",
-        Watch(NODES, added=own_key, updated=NodeIPAMController.changed, deleted=NodeIPAMController.deleted),
+        Watch(
+            NODES,
+            added=NodeIPAMController.added,
+            updated=NodeIPAMController.changed,
+            deleted=NodeIPAMController.deleted,
+        ),
         sync=NodeIPAMController.sync,
         failures=Failures(retried="Error processing node work item", err="error syncing '{key}': {error}, requeuing"),
         workers=WORKERS,

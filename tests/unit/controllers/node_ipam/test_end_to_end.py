@@ -13,7 +13,7 @@ from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.rest.transport import Around, Request, Response, Transport
 from tests.kit.controlling import Faulty, controllers
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Held, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, World, resource
 
 pytestmark = pytest.mark.cluster(alone=True)
@@ -205,6 +205,26 @@ async def test_another_client_assigned_another_range(world: World):
         await add(world, "b")
         await world.wait(5)
         assert await given(world) == {"a": ["10.0.1.0/24"], "b": ["10.0.0.0/24"]}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_a_range_that_comes_with_a_node_is_not_allocated_to_another_one(world: World, deleted):
+    """As nodes that are restored, or made by a cloud's manager, are seen at once with new ones; one may be on its way
+    out."""
+    held = Held(world.server.transport(), world.clock, "/api/v1/nodes")
+    async with running(world, transport=held):
+        await world.wait()
+        held.hold()
+        if not deleted:
+            await add(world, "new")
+        spec = {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}
+        await world.create(NODES, {"metadata": {"name": "a", "finalizers": ["example.com/drain"]}, "spec": spec})
+        if deleted:
+            await world.delete(NODES, "a")
+            await add(world, "new")
+        held.release()
+        await world.wait(5)
+        assert (await given(world))["new"] == ["10.0.1.0/24"]
 
 
 async def test_an_invalid_range_does_not_affect_other_nodes(world: World):
