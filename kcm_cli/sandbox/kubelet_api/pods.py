@@ -132,7 +132,8 @@ def failed_kubelet(store: Store, pod: Pod) -> str:
     if not all(annotations.get(each) == "true" for each in (shape.SIMULATED, shape.FAILED)):
         return ""
     addresses: list[Tree] = (doc.get("status") or {}).get("addresses") or []
-    address = next((one["address"] for one in addresses if one["type"] == "InternalIP"), doc["metadata"]["name"])
+    known = (one.get("address") for one in addresses if one.get("type") == "InternalIP")
+    address = next(filter(None, known), doc["metadata"]["name"])
     return f"[{address}]:{shape.KUBELET_PORT}" if ":" in address else f"{address}:{shape.KUBELET_PORT}"
 
 

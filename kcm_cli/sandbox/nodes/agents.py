@@ -76,12 +76,12 @@ class Agent:
             self.files |= files
 
     def knows(self, node: SimulatedNode) -> SimulatedNode:
-        """The node as its kubelet knows it: one that another client has created lacks the labels and resources of its
+        """The node as its kubelet knows it: one that another client has created lacks labels and resources of its
         machine until the kubelet has reported them."""
-        if node.status.allocatable:
+        if not _resized(self, node):
             return node
         labels = {**shape.labels(self.name, self.number), **node.labels}
-        status = replace(node.status, allocatable=shape.capacity(node.annotations))
+        status = replace(node.status, allocatable=_sizes(self, node))
         return replace(node, metadata=replace(node.metadata, labels=labels), status=status)
 
     def use(self, network: str) -> None:
@@ -312,8 +312,8 @@ class Agents:
     async def _report(self, agent: Agent, node: SimulatedNode) -> None:
         resources = _sizes(agent, node)
         given = shape.capacity(node.annotations)
-        since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
         time = format_time(self._clock.now())
+        since = {f"{c.type}={c.status}": c.last_transition_time or time for c in node.status.conditions}
         conditions = shape.conditions(agent.pressures, since, time)
         status = shape.status_doc(agent.name, agent.number, resources, conditions)
         images = agent.images.docs()

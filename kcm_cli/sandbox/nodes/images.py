@@ -12,10 +12,12 @@ from hashlib import sha256
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.recent import Bounded
 from kcm_cli.sandbox.nodes.containers import full_image, image_id
 from kcm_cli.sandbox.views import ContainerImage
 
-MOST_REPORTED = 50
+MOST_REPORTED, _MOST_KNOWN = 50, 1000
+"""The limits for the images in a node's status, and for all; those used longest ago are removed."""
 _LEAST_BYTES, _SPREAD_BYTES = 4_000_000, 120_000_000
 _LEAST_MS, _SPREAD_MS = 120, 800
 
@@ -34,19 +36,20 @@ class Images:
     """
 
     def __init__(self, known: Iterable[ContainerImage] = ()) -> None:
-        self._sizes = {image.names[-1]: image.size_bytes for image in known if image.names}
+        self._sizes: Bounded[str, int] = Bounded(_MOST_KNOWN)
+        for image in known:
+            if image.names:
+                self._sizes[full_image(image.names[-1])] = image.size_bytes
         self.changed = False
 
     def use(self, image: str, policy: str) -> Pull | None:
         """Make an image present on the node. Return None if nothing had to be pulled."""
         name = full_image(image)
-        there = name in self._sizes
-        if there and policy != "Always":
-            return None
         number = int.from_bytes(sha256(name.encode()).digest()[:8])
-        size = self._sizes.setdefault(name, _LEAST_BYTES + number % _SPREAD_BYTES)
-        self.changed = self.changed or not there
-        if policy == "Never":
+        known = self._sizes.get(name)
+        size = self._sizes[name] = _LEAST_BYTES + number % _SPREAD_BYTES if known is None else known
+        self.changed = self.changed or known is None
+        if policy == "Never" or (known is not None and policy != "Always"):
             return None
         return Pull(_LEAST_MS + number % _SPREAD_MS, size)
 

@@ -8,7 +8,8 @@ import pytest
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, shown_since, until
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, failed_kubelet, shown_since, until
+from kcm_cli.sandbox.views import NODES
 
 WAITS = 'container "c" in pod "p" is waiting to start'
 STATES = {
@@ -122,10 +123,26 @@ async def test_a_change_among_more_than_are_kept_is_noticed() -> None:
     assert not store.watchers()
 
 
+@pytest.mark.parametrize(
+    ("addresses", "where"),
+    [
+        ([{"type": "Hostname", "address": "h"}, {"type": "InternalIP", "address": "10.0.0.1"}], "10.0.0.1:10250"),
+        ([{"type": "InternalIP", "address": ""}, {"type": "InternalIP"}, {}], "n:10250"),
+        (None, "n:10250"),
+    ],
+)
+def test_where_a_kubelet_that_has_stopped_would_be(addresses: object, where: str) -> None:
+    store = Store()
+    stopped = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/failed": "true"}
+    node = {"metadata": {"name": "n", "annotations": stopped}, "status": {"addresses": addresses}}
+    store.create(NODES.gvr, "", "n", node)
+    assert failed_kubelet(store, pod({}, nodeName="n")) == where
+
+
 def shown(name: str) -> dict[str, object]:
     return {"metadata": {"name": name, "namespace": "d"}, "spec": {"containers": [{"name": "c"}]}}
 
 
-def pod(status: dict[str, object]) -> Pod:
-    doc = {**shown("p"), "status": status}
+def pod(status: dict[str, object], **spec: object) -> Pod:
+    doc = {**shown("p"), "spec": {"containers": [{"name": "c"}], **spec}, "status": status}
     return Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)

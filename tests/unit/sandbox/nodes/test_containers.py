@@ -40,3 +40,11 @@ def test_the_names_of_images_on_a_node() -> None:
     names = sorted(each["names"] for each in images.docs())
     assert [f"docker.io/library/nginx@{DIGEST}"] in names
     assert ["docker.io/library/nginx:1"] in [each[1:] for each in names]
+
+
+def test_a_node_does_not_remember_images_for_ever() -> None:
+    images = Images()
+    for number in range(5000):
+        images.use("nginx:1", "IfNotPresent")
+        images.use(f"app:{number}", "IfNotPresent")
+    assert images.has("nginx:1") and images.has("app:4999") and not images.has("app:0")

@@ -464,6 +464,32 @@ async def test_nodes_are_added_and_removed(world: World):
     await world.wait(30)
 
 
+@pytest.mark.cluster(nodes=0)
+@pytest.mark.parametrize(
+    "doc",
+    [
+        {"status": {"images": [{"names": ["foo", "bar/"], "sizeBytes": 1}, {"names": ["@"]}, {"names": []}, {}]}},
+        {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "PIDPressure", "status": "False"}]}},
+        {"status": {"addresses": [{}, {"type": "InternalIP"}, {"address": "10.0.0.1"}], "capacity": {"cpu": "1e3"}}},
+        {"spec": {"podCIDR": "10.1.2.0/30", "podCIDRs": ["10.1.2.0/30"]}},
+        {"spec": {"podCIDR": "10.1.2.1/32", "podCIDRs": ["10.1.2.1/32", "fd00::/64"]}},
+        {"spec": {"podCIDR": "fd00::/64", "podCIDRs": ["fd00::/64"]}},
+        {"spec": {"podCIDR": "0.0.0.0/0", "podCIDRs": ["0.0.0.0/0"]}},
+    ],
+)
+async def test_whatever_another_client_says_of_its_node_it_is_ready(world: World, doc: dict):
+    await world.pod("a", {"nodeName": "mine"})
+    await world.create(
+        NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}, **doc}
+    )
+    await world.wait(5)
+    node = await world.get(NODES, "mine")
+    assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
+    assert all(c["lastTransitionTime"] for c in node["status"]["conditions"])
+    assert (await world.status("a"))["phase"] == "Running"
+    assert await world.node_of("a") == "mine" and (await world.status("a"))["podIP"]
+
+
 async def test_the_pods_of_a_node_that_is_added_again_keep_their_place(world: World):
     large = asks("20")
     await world.pod("a", {**large, "nodeName": "node-1"})
