@@ -19,6 +19,8 @@ KEY_TYPES = PKCS8, PKCS1, SEC1 = "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE K
 _KEY_FORMS = {SEQUENCE: PKCS8, INTEGER: PKCS1, OCTET_STRING: SEC1}
 """By the tag after the version."""
 
+_EXTENSIONS, _KEY_ID = CONTEXT | CONSTRUCTED | 3, "2.5.29.14"
+"""The tag of a certificate's extensions, and that of them with the identifier of its key."""
 _HIGH_TAG = 0x1F
 _LONG = 0x80
 _MAX_LENGTH_OCTETS = 4
@@ -146,6 +148,22 @@ def subject(certificate: bytes) -> bytes:
         signed.any()  # the version
     _number, _algorithm, _issuer, _validity, found = (signed.any().full for _ in range(5))
     return found
+
+
+def without_key_id(certificate: bytes) -> bytes:
+    """A certificate (DER) without the identifier of its key, and so with a signature that is wrong: as good as the
+    certificate itself where it is trusted, and not verified. Raises FormatError."""
+    signed, *rest = split(Reader(certificate).next(SEQUENCE).content)
+    fields = split(Reader(signed).next(SEQUENCE).content)
+    return element(SEQUENCE, element(SEQUENCE, *map(_without_key_id, fields)), *rest)
+
+
+def _without_key_id(field: bytes) -> bytes:
+    if field[0] != _EXTENSIONS:
+        return field
+    extensions = split(Reader(field).content(_EXTENSIONS).next(SEQUENCE).content)
+    kept = [one for one in extensions if Reader(one).content(SEQUENCE).oid() != _KEY_ID]
+    return element(_EXTENSIONS, element(SEQUENCE, *kept)) if kept else b""
 
 
 def key_form(content: bytes) -> str:

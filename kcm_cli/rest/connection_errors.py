@@ -14,8 +14,8 @@ ASKING = (Lost, OSError, TimeoutError, httptools.HttpParserError, httptools.Http
 """What a request on a connection may end with."""
 DIALING = (*ASKING, ProxyRefused, ProxyUnreachable)
 """What the making of a connection may end with."""
-_OTHER_CA = frozenset({18, 19, 20, 21})
-"""X509_V_ERR_…: self-signed, or an issuer that is not known."""
+_OTHER_CA = frozenset({7, 18, 19, 20, 21})
+"""X509_V_ERR_…: another key than the issuer's, self-signed, or an issuer that is not known."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG"})
 """What OpenSSL says of an answer in plain HTTP."""
 

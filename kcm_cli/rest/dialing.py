@@ -24,7 +24,7 @@ from kcm_cli.rest.encoding import connect
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.proxies import shown
 from kcm_cli.rest.socks import ProxyRefused, ProxyUnreachable, tunnel
-from kcm_cli.rest.tls import Resuming, certified_name, trusting
+from kcm_cli.rest.tls import Resuming, certified_name, connected, trusting
 
 _STAGGER_S = 0.3
 _SOCKS = ("socks5", "socks5h")
@@ -55,6 +55,9 @@ class Dialer:
 
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
         """Raises OSError (ssl.SSLError and socket.gaierror are such), ProxyRefused or ProxyUnreachable."""
+        return await (self._dial(None) if context is None else connected(context, self._dial))
+
+    async def _dial(self, context: ssl.SSLContext | None) -> Connection:
         if self._proxy is None:
             return await self._connected(self._server, context, self._name)
         if self._proxy.scheme in _SOCKS:

@@ -3,7 +3,8 @@
 A server's certificate is verified here only, and as Go does it. Every certificate of the bundle is a trust anchor, even
 one that is not self-signed. Host names are matched against subject alternative names only. A bundle may contain other
 text between its certificates, and certificates that cannot be parsed are skipped as long as one can be. Where OpenSSL
-is stricter: docs/deviations.md.
+is stricter: docs/deviations.md. Of several certificates of one name, Go tries the key of each, and OpenSSL that of one:
+``connected`` tries the others.
 
 The files are checked for changes from time to time. After a change, new connections use a new context, and old ones are
 closed after their current request.
@@ -17,21 +18,28 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace  # noqa: TID251  # of TLSFiles, whose key is not shown
 from pathlib import Path
+from typing import TypeVar
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import der, pem
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.errors import TLSFilesError
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 FILES_PERIOD_S = 60.0
 RETRY_S = 1.0
+MOST_KEYS = 100
+"""So many certificates of one name are tried, as by Go."""
+NOT_SIGNED = frozenset({2, 7, 20, 21})
+"""X509_V_ERR_…: no certificate is taken for the issuer, or one that has not signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +148,20 @@ class Resuming(ssl.SSLContext):
     still knows it: then neither side signs and verifies again what it has verified.
 
     A session belongs to its context. New files make a new context, and so a whole handshake. ``resumes``: set it to
-    False where a handshake has failed, since some servers offer sessions and do not take them.
+    False where a handshake has failed, since some servers offer sessions and do not take them. ``others``: see
+    ``connected``. ``right``: that of them, or the context itself, by which a server was trusted last.
     """
 
     resumes: bool
+    others: Callable[[], Sequence[Callable[[], "Resuming"]]]
+    right: "Resuming"
     _newest: dict[object, ssl.SSLObject]
     _kept: dict[object, ssl.SSLSession]
 
     def __new__(cls, protocol: int) -> "Resuming":
         made = super().__new__(cls, protocol)
         made.resumes, made._newest, made._kept = True, {}, {}
+        made.others, made.right = tuple, made
         return made
 
     def wrap_bio(
@@ -183,17 +195,63 @@ def _session_of(connection: ssl.SSLObject) -> ssl.SSLSession | None:
         return None
 
 
+async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext], Awaitable[T]]) -> T:
+    """What ``connect`` returns for a context. Raises what that raises.
+
+    OpenSSL takes one trusted certificate for the issuer of another one: of those with the issuer's name, the first
+    whose key identifier does not differ. Go tries them all. While a CA is replaced, its old and its new certificate may
+    have one name and no key identifiers; and a CA that was made anew for its key may have another identifier. So if
+    that one has not signed, contexts with one certificate of each name are tried, without its key identifier.
+    """
+    failure: ssl.SSLCertVerificationError | None = None
+    for one in _in_turn(context):
+        try:
+            made = await connect(one)
+        except ssl.SSLCertVerificationError as error:
+            if failure is None or failure.verify_code in NOT_SIGNED:
+                failure = error
+            if one is context and error.verify_code not in NOT_SIGNED:
+                break
+        else:
+            if isinstance(context, Resuming):
+                context.right = one  # type: ignore[assignment]  # one of its own
+            return made
+    assert failure is not None
+    try:
+        raise failure
+    finally:
+        del failure  # it holds this frame
+
+
+def _in_turn(context: ssl.SSLContext) -> Iterator[ssl.SSLContext]:
+    """A context and the others for it; that which was right last comes first."""
+    if not isinstance(context, Resuming):
+        yield context
+        return
+    first = context.right
+    yield first
+    if first is not context:
+        yield context
+    for make in context.others():
+        if (other := make()) is not first:
+            yield other
+
+
 def client_context(files: TLSFiles) -> ssl.SSLContext:
     """A context for connections to the API server. Raises TLSFilesError."""
-    context = _context()
+    bundle = None if files.insecure else _bundle(files)
+    show = _show(files) if files.shows else _nothing
     if files.insecure:
+        context = _context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    else:
-        _trust(context, files)
-    if files.shows:
-        _show(context, files)
-    return context
+        show(context)
+        return context
+    try:
+        return _trusting(bundle, show)
+    except ValueError as error:
+        text = f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate"
+        raise TLSFilesError(text, ca="ca_parse_error" if bundle else "empty") from error
 
 
 def certified_name(name: str) -> str:
@@ -216,12 +274,7 @@ def trusting(bundle: bytes) -> ssl.SSLContext:
 
     Raises ValueError for a bundle without a certificate.
     """
-    context = _context()
-    if bundle:
-        _add(context, bundle)
-    else:
-        context.load_default_certs()
-    return context
+    return _trusting(bundle or None, _nothing)
 
 
 @functools.lru_cache(maxsize=200)
@@ -240,7 +293,7 @@ def bundle_fault(bundle: bytes) -> str:
     return ""
 
 
-def _context() -> ssl.SSLContext:
+def _context() -> Resuming:
     context = Resuming(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # Newer Pythons ask for key identifiers that many cluster CAs do not have, and that Go does not ask for.
@@ -250,24 +303,58 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
+def _bundle(files: TLSFiles) -> bytes | None:
+    """The CAs to trust (PEM); None: those of the system. Raises TLSFilesError."""
     if not files.ca_data and files.ca_file is None:
-        context.load_default_certs()
-        return
+        return None
     try:
-        bundle = files.ca_data or Path(files.ca_file or "").read_bytes()
+        return files.ca_data or Path(files.ca_file or "").read_bytes()
     except OSError as error:
         raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}", ca="read_error") from error
-    try:
-        _add(context, bundle)
-    except ValueError as error:
-        text = f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate"
-        raise TLSFilesError(text, ca="ca_parse_error" if bundle else "empty") from error
 
 
-def _add(context: ssl.SSLContext, bundle: bytes) -> None:
-    """Trust the certificates in a PEM text. Raises ValueError where none can be parsed."""
-    found = 0
+def _trusting(bundle: bytes | None, show: Callable[[ssl.SSLContext], None]) -> Resuming:
+    """A context that trusts a bundle, and the others for it. Raises ValueError for a bundle without a certificate."""
+    context = _context()
+    if bundle is None:
+        context.load_default_certs()
+    else:
+        context.others = _others(_add(context, bundle), show)
+    show(context)
+    return context
+
+
+def _others(
+    certificates: Sequence[bytes], show: Callable[[ssl.SSLContext], None]
+) -> Callable[[], Sequence[Callable[[], Resuming]]]:
+    """Functions that return contexts with one of these certificates of each name, made when they are first wanted."""
+
+    def make(part: tuple[bytes, ...]) -> Resuming:
+        context = _context()
+        for one in part:
+            with suppress(ssl.SSLError):
+                context.load_verify_locations(cadata=one)
+        show(context)
+        return context
+
+    return functools.cache(lambda: [functools.cache(functools.partial(make, part)) for part in apart(certificates)])
+
+
+def apart(certificates: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+    """Trusted certificates (DER) without their key identifiers, in sets that have one of each name, so that each is in
+    one of them. None if that would be what is given."""
+    names: dict[bytes, dict[bytes, None]] = {}
+    for one in certificates:
+        with suppress(FormatError):
+            names.setdefault(der.subject(one), {})[der.without_key_id(one)] = None
+    lists = [list(ones)[:MOST_KEYS] for ones in names.values()]
+    sets = [tuple(one[at % len(one)] for one in lists) for at in range(max(map(len, lists), default=0))]
+    return [] if len(sets) == 1 and set(sets[0]) == set(certificates) else sets
+
+
+def _add(context: ssl.SSLContext, bundle: bytes) -> list[bytes]:
+    """Trust the certificates in a PEM text, and return them (DER). Raises ValueError where none can be parsed."""
+    found: list[bytes] = []
     for certificate in pem.certificates(bundle):
         try:
             if len(der.split(certificate)) != 1:  # OpenSSL reads on, Go does not read it
@@ -275,12 +362,14 @@ def _add(context: ssl.SSLContext, bundle: bytes) -> None:
             context.load_verify_locations(cadata=certificate)
         except (ssl.SSLError, ValueError):
             continue
-        found += 1
+        found.append(certificate)
     if not found:
         raise ValueError("there is no certificate")
+    return found
 
 
-def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
+def _show(files: TLSFiles) -> Callable[[ssl.SSLContext], None]:
+    """A function that lets a context show the client certificate that the files have now. Both raise TLSFilesError."""
     pair = _content(files.cert_data, files.cert_file), _content(files.key_data, files.key_file)
     if None in pair:
         missing = "client-key" if pair[1] is None else "client-certificate"
@@ -288,13 +377,21 @@ def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
     chain, key = pem.chain(pair[0] or b""), pem.private_key(pair[1] or b"")
     text = b"".join(pem.encode(pem.CERTIFICATE, one) for one in chain)
     text += pem.encode(der.key_form(key) or der.PKCS8, key) if key is not None else b""
-    with _as_file(text) as path:
-        try:
-            # An encrypted key must not make OpenSSL ask on the terminal.
-            context.load_cert_chain(path, password=lambda: b"")
-        except (ssl.SSLError, ValueError) as error:
-            named = f"client certificate {files.cert_file or '(inline)'}, key {files.key_file or '(inline)'}"
-            raise TLSFilesError(f"{named}: {_why(error)}") from error
+
+    def show(context: ssl.SSLContext) -> None:
+        with _as_file(text) as path:
+            try:
+                # An encrypted key must not make OpenSSL ask on the terminal.
+                context.load_cert_chain(path, password=lambda: b"")
+            except (ssl.SSLError, ValueError) as error:
+                named = f"client certificate {files.cert_file or '(inline)'}, key {files.key_file or '(inline)'}"
+                raise TLSFilesError(f"{named}: {_why(error)}") from error
+
+    return show
+
+
+def _nothing(context: ssl.SSLContext) -> None:
+    """Shows no client certificate."""
 
 
 def _content(data: bytes, path: Path | None) -> bytes | None:

@@ -150,8 +150,40 @@ def _other_key() -> Case:
     return replace(case, bundle=sign(ROOT).pem)
 
 
+def _same_names(make: Callable[[str], Key], *, chosen: int, count: int = 3, between: bool = False) -> Case:
+    """CAs of one name, as while one is replaced, of which one has signed. make: a key."""
+    cas = [sign(ROOT, key=make("ca")) for _ in range(count)]
+    ca = sign(BETWEEN, cas[chosen]) if between else cas[chosen]
+    shown = sign(LEAF, ca, make("leaf"))
+    return Case(shown.pem + (ca.pem if between else b""), shown.secret, b"".join(one.pem for one in cas))
+
+
+def _renewed(*, expired: bool = False) -> Case:
+    """A CA that was made anew for its key, with another key identifier than that by which the leaf names it."""
+    ca = sign(_identified(ROOT, b"old"))
+    leaf = replace(LEAF, more=((x509.AuthorityKeyIdentifier(b"old", None, None), False),))
+    shown = sign(leaf, ca)
+    new = sign(replace(_identified(ROOT, b"new"), ends=EXPIRED if expired else ROOT.ends), key=ca.key)
+    return Case(shown.pem, shown.secret, new.pem)
+
+
+def _identified(form: Form, key_id: bytes) -> Form:
+    return replace(form, more=((x509.SubjectKeyIdentifier(key_id), False),))
+
+
+def _replaced_after_expiry() -> Case:
+    """Three CAs of one name: one has expired, one has signed, one is the next."""
+    cas = [sign(replace(ROOT, ends=EXPIRED)), sign(ROOT), sign(ROOT)]
+    shown = sign(LEAF, cas[1])
+    return Case(shown.pem, shown.secret, b"".join(one.pem for one in cas))
+
+
 def _rsa(bits: int) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, bits)
+
+
+def _curve(whose: str) -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 def _weak_root() -> Case:
@@ -189,6 +221,16 @@ CASES: dict[str, Callable[[], Case]] = {
     "self-signed CA as leaf": lambda: _self_signed(ca=True),
     "leaf that is a CA": lambda: _simple(replace(LEAF, ca=True)),
     "CA of the same name with another key": _other_key,
+    "first of three CAs of one name": lambda: _same_names(_curve, chosen=0),
+    "second of three CAs of one name": lambda: _same_names(_curve, chosen=1),
+    "third of three CAs of one name": lambda: _same_names(_curve, chosen=2),
+    "first of two RSA CAs of one name": lambda: _same_names(lambda whose: _rsa(2048), chosen=0, count=2),
+    "second of two RSA CAs of one name": lambda: _same_names(lambda whose: _rsa(2048), chosen=1, count=2),
+    "intermediate of one of two CAs of one name": lambda: _same_names(_curve, chosen=0, count=2, between=True),
+    "intermediate of the other of two CAs of one name": lambda: _same_names(_curve, chosen=1, count=2, between=True),
+    "expired, present and next CA of one name": _replaced_after_expiry,
+    "CA with another key identifier than the leaf says": _renewed,
+    "expired CA with another key identifier": lambda: _renewed(expired=True),
     "no SAN, common name fits": lambda: _simple(replace(LEAF, name="api.test", sans=()), server_name="api.test"),
     "no SAN, common name is the address": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=())),
     "common name fits, SAN does not": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=("10.0.0.1",))),

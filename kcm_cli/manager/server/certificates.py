@@ -6,17 +6,22 @@ Every certificate in a bundle is a trust anchor, as in Go.
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import crypto
 
 from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import common_name, for_clients
+from kcm_cli.machinery import der, pem
+from kcm_cli.rest.tls import MOST_KEYS, NOT_SIGNED
 
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 """Go verifies no signature over these; OpenSSL does where no security level is asked for."""
@@ -30,36 +35,81 @@ class CaBundle(msgspec.Struct, frozen=True):
 
     def verify_error(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
         """Why the certificate has no chain to the bundle; empty if it has one. ``between``: intermediate
-        certificates."""
-        store = _store(self.pem)
+        certificates.
+
+        Of several CAs of one name, OpenSSL takes one for the issuer, and one with another key identifier never (see
+        ``rest.tls.connected``). If it finds no issuer, or one that has not signed, the one that has is looked for.
+        """
+        signers: dict[x509.Name, x509.Certificate] = {}
+        while True:
+            why, unsigned = self._judged(certificate, between, now, signers)
+            if unsigned is None or unsigned.issuer in signers or (signer := self._signer(unsigned)) is None:
+                return why
+            signers[unsigned.issuer] = signer
+
+    def _judged(
+        self,
+        certificate: x509.Certificate,
+        between: tuple[x509.Certificate, ...],
+        now: datetime,
+        signers: Mapping[x509.Name, x509.Certificate],
+    ) -> tuple[str, x509.Certificate | None]:
+        """Why it has no chain, and the certificate whose issuer may be another one. signers: which CA to trust of those
+        with a name."""
+        store = _store(self._trusted(signers))
         store.set_time(now.astimezone(UTC).replace(tzinfo=None))
         sent = [crypto.X509.from_cryptography(one) for one in between]
         context = crypto.X509StoreContext(store, crypto.X509.from_cryptography(certificate), sent)
         try:
             chain = context.get_verified_chain()
         except crypto.X509StoreContextError as error:
-            return str(error)
+            return str(error), error.certificate.to_cryptography() if error.errors[0] in NOT_SIGNED else None
         certificates = [one.to_cryptography() for one in chain]
         if not all(for_clients(one) for one in certificates):
-            return "certificate specifies an incompatible key usage"
+            return "certificate specifies an incompatible key usage", None
         # The last one is an anchor: who signed it does not matter.
         if any(isinstance(one.signature_hash_algorithm, _BROKEN_HASHES) for one in certificates[:-1]):
-            return "cannot verify signature: insecure algorithm"
-        return ""
+            return "cannot verify signature: insecure algorithm", None
+        return "", None
+
+    def _trusted(self, signers: Mapping[x509.Name, x509.Certificate]) -> bytes:
+        """The certificates to trust (PEM)."""
+        if not signers:
+            return self.pem
+        others = b"".join(one.public_bytes(Encoding.PEM) for one in self.certificates if one.subject not in signers)
+        chosen = (der.without_key_id(one.public_bytes(Encoding.DER)) for one in signers.values())
+        return others + b"".join(pem.encode(pem.CERTIFICATE, one) for one in chosen)
+
+    def _signer(self, certificate: x509.Certificate) -> x509.Certificate | None:
+        """The CA that has signed a certificate, of the first MOST_KEYS with its issuer's name."""
+        named = (one for one in self.certificates if one.subject == certificate.issuer)
+        return next((one for one in islice(named, MOST_KEYS) if _has_signed(one, certificate)), None)
+
+
+def _has_signed(ca: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
 
 
 @lru_cache(maxsize=8)
-def _store(pem: bytes) -> crypto.X509Store:
+def _store(bundle: bytes) -> crypto.X509Store:
     store = crypto.X509Store()
     store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
-    for one in key_pairs.certificates(pem):
+    for one in key_pairs.certificates(bundle):
         store.add_cert(crypto.X509.from_cryptography(one))
     return store
 
 
-def parse_bundle(pem: bytes) -> CaBundle:
-    """The certificates in a PEM text. Raises ValueError if there is none, or an invalid one."""
-    certificates = tuple(dict.fromkeys(key_pairs.certificates(pem)))
+@lru_cache(maxsize=8)
+def parse_bundle(text: bytes) -> CaBundle:
+    """The certificates in a PEM text. Raises ValueError if there is none, or an invalid one.
+
+    It is remembered: files are read once a second, and some have hundreds of certificates.
+    """
+    certificates = tuple(dict.fromkeys(key_pairs.certificates(text)))
     for certificate in certificates:
         readable(certificate)
     bundle = CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import pem
 from kcm_cli.rest import tls
 from kcm_cli.rest.errors import TLSFilesError
-from kcm_cli.rest.tls import ReloadedContext, TLSFiles, bundle_fault, client_context
+from kcm_cli.rest.tls import ReloadedContext, TLSFiles, apart, bundle_fault, client_context, connected
 from tests.trust.cases import LEAF, ROOT, sign
 
 
@@ -96,3 +97,51 @@ def test_a_client_certificate_is_what_go_reads(spoilt: Callable[[tuple[bytes, by
     cert, key = spoilt((leaf.pem, leaf.secret))
     with pytest.raises(TLSFilesError, match="no usable certificate and key in PEM"):
         client_context(TLSFiles(cert_data=cert, key_data=key, insecure=True))
+
+
+def refused(code: int) -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code = code
+    return error
+
+
+async def tried(context: ssl.SSLContext, answers: dict[int, int]) -> list[int]:
+    """The numbers of the contexts that were tried for one connection: 0 is the context itself. answers: the codes of
+    those that do not trust the server."""
+    numbers, asked = {context: 0}, list[int]()
+
+    async def connect(one: ssl.SSLContext) -> int:
+        asked.append(numbers.setdefault(one, len(numbers)))
+        if (code := answers.get(asked[-1])) is not None:
+            raise refused(code)
+        return asked[-1]
+
+    for make in context.others():  # type: ignore[attr-defined]
+        numbers.setdefault(make(), len(numbers))
+    try:
+        assert await connected(context, connect) == asked[-1]
+    except ssl.SSLCertVerificationError as error:
+        asked.append(-error.verify_code)
+    return asked
+
+
+async def test_the_context_by_which_a_server_was_trusted_is_tried_first() -> None:
+    context = client_context(TLSFiles(ca_data=b"".join(sign(ROOT).pem for _ in range(3))))
+    assert await tried(context, {0: 7, 1: 7}) == [0, 1, 2]
+    assert await tried(context, {0: 7, 1: 7}) == [2]
+    assert await tried(context, {0: 7, 2: 7}) == [2, 0, 1]  # another API server, whose certificate is of another CA
+    assert await tried(context, {0: 7, 1: 7, 2: 7, 3: 7}) == [1, 0, 2, 3, -7]
+
+
+async def test_what_is_not_about_the_issuer_is_final() -> None:
+    context = client_context(TLSFiles(ca_data=sign(ROOT).pem + sign(ROOT).pem))
+    assert await tried(context, {0: 10}) == [0, -10]
+    assert await tried(context, {0: 7, 1: 62, 2: 7}) == [0, 1, 2, -62]
+
+
+def test_certificates_of_one_name_are_tried_one_by_one_and_a_hundred_at_most() -> None:
+    one = next(pem.certificates(sign(ROOT).pem))
+    assert apart([one]) == []
+    many = [next(pem.certificates(sign(ROOT).pem)) for _ in range(101)]
+    other = next(pem.certificates(sign(LEAF).pem))
+    assert apart([*many, other]) == [(one, other) for one in many[:100]]

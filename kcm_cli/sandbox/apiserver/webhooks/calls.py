@@ -17,7 +17,7 @@ from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.connection import Connection, Lost
-from kcm_cli.rest.tls import bundle_fault, certified_name, trusting
+from kcm_cli.rest.tls import bundle_fault, certified_name, connected, trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -27,7 +27,7 @@ from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddr
 from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, in_cluster, resolve, target_of
 
 _USER_AGENT = "kube-apiserver-admission"
-_UNTRUSTED = frozenset({18, 19, 20, 21})
+_UNTRUSTED = frozenset({7, 18, 19, 20, 21})
 _EXPIRED = frozenset({9, 10})
 _OTHER_NAME = frozenset({62, 64})
 _MADE_UP = (
@@ -134,16 +134,20 @@ class WebhookCalls:
                 failure = failure or OSError(f"dial tcp {shown}:{port}: {_MADE_UP}")
                 continue
             try:
-                _, connection = await loop.create_connection(
-                    Connection, str(address[0]), port, family=family, ssl=context, server_hostname=name
-                )
-                return connection
+                return await connected(context, functools.partial(_opened, (str(address[0]), port), family, name))
             except ssl.SSLError:
                 raise
             except OSError as error:
                 failure = failure or OSError(f"dial tcp {shown}:{port}: connect: {_system_text(error)}")
         assert failure is not None
         raise failure
+
+
+async def _opened(address: tuple[str, int], family: int, name: str, context: ssl.SSLContext) -> Connection:
+    connecting = asyncio.get_running_loop().create_connection(
+        Connection, *address, family=family, ssl=context, server_hostname=name
+    )
+    return (await connecting)[1]
 
 
 @functools.lru_cache(maxsize=200)

@@ -1,6 +1,7 @@
 """The users of client certificates."""
 
 import base64
+import json
 import warnings
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,9 @@ from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError
-from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, Signed, sign
+from tests.trust import cases
+from tests.trust.cases import BETWEEN, CASES, CLIENT, LEAF, ROOT, Signed, sign
+from tests.trust.record import ANSWERS
 
 pytestmark = pytest.mark.real_time
 
@@ -141,3 +144,29 @@ async def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypat
     trust.replace(TrustState(clients=parse_bundle(sign(replace(ROOT, name="others")).pem)))
     with pytest.raises(AuthenticationError, match="x509: unable to get local issuer"):
         await authenticator.user(Headers(), peer)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "one name" in name or "key identifier" in name])
+def test_a_client_is_trusted_as_go_trusts_a_server(name: str) -> None:
+    """The chain is that of a server here, for clients."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cases, "LEAF", replace(LEAF, usages=CLIENT))
+        case = CASES[name]()
+    leaf, *between = x509.load_pem_x509_certificates(case.chain)
+    why = parse_bundle(case.bundle).verify_error(leaf, tuple(between), datetime.now(UTC))
+    assert (why == "") == (json.loads(ANSWERS.read_text())[name] == "trusted")
+
+
+def test_the_key_of_a_client_is_looked_for_among_a_hundred_of_its_issuers_name() -> None:
+    """As in Go, which checks as many signatures: some clusters have published 550 CAs of one name."""
+    root = sign(ROOT)
+    leaf = sign(replace(LEAF, usages=CLIENT), root).certificate
+    others = [sign(ROOT).pem for _ in range(100)]
+    now = datetime.now(UTC)
+    assert parse_bundle(b"".join((*others[:99], root.pem))).verify_error(leaf, (), now) == ""
+    assert parse_bundle(b"".join((*others, root.pem))).verify_error(leaf, (), now) != ""
+
+
+def test_an_unchanged_bundle_is_parsed_once() -> None:
+    text = sign(ROOT).pem
+    assert parse_bundle(text) is parse_bundle(bytes(bytearray(text)))

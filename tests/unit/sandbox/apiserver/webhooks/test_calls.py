@@ -1,6 +1,7 @@
 """The targets of webhook calls: routes, endpoints of users, and never a simulated address."""
 
 import asyncio
+import base64
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from kcm_cli.sandbox.nodes import shape
 from tests.kit.api import Api
 from tests.kit.hooks import HookServer, Tree
 from tests.kit.sockets import watched
+from tests.trust.cases import CASES
+from tests.trust.record import listening
 
 pytestmark = pytest.mark.real_time
 
@@ -170,6 +173,16 @@ async def test_the_certificate_has_to_be_the_services(
     await configure(api, config)
     api.server.api.routes.add("other.default", hook.port)
     assert (await write(api)).endswith("x509: certificate is not valid for other.default.svc")
+
+
+@pytest.mark.parametrize("name", [f"{which} of three CAs of one name" for which in ("first", "second", "third")])
+async def test_each_ca_of_one_name_is_tried(api: Api, tmp_path: Path, name: str) -> None:
+    case = CASES[name]()
+    with listening(case, tmp_path) as (port, _):
+        bundle = base64.b64encode(case.bundle).decode()
+        await configure(api, {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle})
+        answer = await api.post("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "m"}})
+    assert answer.message.endswith("webhook response was absent")  # {} is what it answers
 
 
 async def test_a_headless_service_has_no_cluster_ip(api: Api, hook: HookServer) -> None:
