@@ -114,6 +114,8 @@ class Recorder:
                 log.debug("Event not written yet", extra={"fields": {**fields, "err": str(error)}})
                 if emitted.tries + 1 < MOST_TRIES:
                     self._clock.call_later(RETRY_S, partial(self._put, replace(emitted, tries=emitted.tries + 1)))
+            except Exception as error:  # it costs the other Events nothing
+                log.error("Unable to write event", extra={"fields": fields}, exc_info=error)
 
     async def _write(self, emitted: _Emitted) -> None:
         namespace = emitted.notice.ref.namespace or "default"

@@ -221,9 +221,9 @@ class Scheduler:
         while True:
             queued = await self._queue.pop()
             turns.begin()
-            work = replace(self._decide(queued), work=self._began(queued))
+            work = replace(self._decided(queued), work=self._began(queued))
             if isinstance(work, _Bind) and self._prepares(work):
-                group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")
+                group.create_task(self._carry_out(work), name=f"volumes and devices of {work.info.key}")
             else:
                 self._work.put_nowait(work)
             count += 1
@@ -237,6 +237,15 @@ class Scheduler:
     def _prepares(self, work: _Bind) -> bool:
         """Whether something has to be done before the binding."""
         return work.placement.prepares or bool(work.info.pod.spec.resource_claims)
+
+    def _decided(self, queued: Queued) -> _Bind | _Fail:
+        """As ``_decide``, for whatever pod: one costs the others nothing."""
+        try:
+            return self._decide(queued)
+        except Exception as error:  # noqa: BLE001  # where the errors of a decision end
+            _log_failure(queued.info.key, error)
+            self._queue.fail(queued.info.key, frozenset())
+            return _Fail(queued.info, str(error), None, None, reason="SchedulerError")
 
     def _decide(self, queued: Queued) -> _Bind | _Fail:
         """Decide and update the state, without await in between."""
@@ -283,12 +292,21 @@ class Scheduler:
 
     async def _worker(self) -> None:
         while True:
-            work = await self._work.get()
-            with self._working(work):
-                if isinstance(work, _Bind):
-                    await self._bind(work)
-                else:
+            await self._carry_out(await self._work.get())
+
+    async def _carry_out(self, work: _Bind | _Fail) -> None:
+        with self._working(work):
+            try:
+                if not isinstance(work, _Bind):
                     await self._fail(work)
+                elif self._prepares(work):
+                    await self._prepare(work)
+                else:
+                    await self._bind(work)
+            except Exception as error:  # noqa: BLE001  # where the errors of its effects end
+                _log_failure(work.info.key, error)
+                if isinstance(work, _Bind):
+                    await self._unbound(work, str(error))
 
     @contextmanager
     def _working(self, work: _Bind | _Fail) -> Iterator[None]:
@@ -300,10 +318,6 @@ class Scheduler:
                 self._record.ring.ended(work.work)
 
     async def _prepare(self, work: _Bind) -> None:
-        with self._working(work):
-            await self._prepare_and_bind(work)
-
-    async def _prepare_and_bind(self, work: _Bind) -> None:
         await self._nominate(work)
         needs = work.placement.needs
         if needs.bindings or needs.provisions:
@@ -454,6 +468,10 @@ def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
 def _has_new_spec(old: SimulatedPod, new: SimulatedPod) -> bool:
     generation = old.metadata.generation != new.metadata.generation
     return generation or old.spec.scheduling_gates != new.spec.scheduling_gates
+
+
+def _log_failure(key: str, error: Exception) -> None:
+    log.error("Cannot schedule", extra={"fields": {"pod": key}}, exc_info=error)
 
 
 def _shortened(note: str) -> str:

@@ -1,10 +1,16 @@
 """The scheduler in a whole sandbox, on virtual time."""
 
+from typing import Any
+
 import pytest
 
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.nodes import commands
+from kcm_cli.sandbox.scheduler import scheduler
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo
+from kcm_cli.sandbox.scheduler.writes import Writes
+from kcm_cli.sandbox.views import SimulatedPod
 from tests.kit.world import NODES, PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
@@ -21,6 +27,34 @@ async def test_pods_are_bound_with_an_event(world: World):
     node = await world.node_of("a")
     assert node in ("node-1", "node-2", "node-3")
     assert ("Scheduled", f"Successfully assigned default/a to {node}") in await world.events("a")
+
+
+async def test_a_pod_that_cannot_be_handled_costs_the_others_nothing(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Where it raises, in the decision or in its effects, it is tried again."""
+    failures, decide, bind = ["a", "b"], scheduler.decide, Writes.bind
+
+    def decides(info: PodInfo, *rest: Any, **more: Any) -> Any:
+        if info.pod.name == "a" and "a" in failures:
+            failures.remove("a")
+            raise ValueError("odd")
+        return decide(info, *rest, **more)
+
+    async def binds(self: Writes, pod: SimulatedPod, node: str) -> None:
+        if pod.name == "b" and "b" in failures:
+            failures.remove("b")
+            raise ValueError("odd")
+        await bind(self, pod, node)
+
+    monkeypatch.setattr(scheduler, "decide", decides)
+    monkeypatch.setattr(Writes, "bind", binds)
+    for name in "abc":
+        await world.pod(name)
+    await world.wait(1)
+    assert failures == [] and await world.node_of("c")
+    for name in "ab":
+        assert (await world.condition(name, "PodScheduled"))["reason"] == "SchedulerError"
+    await world.wait(15)
+    assert all([await world.node_of(name) for name in "ab"])
 
 
 async def test_a_pod_without_its_claim_preempts_no_pod(world: World):
