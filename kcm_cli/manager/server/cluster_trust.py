@@ -1,7 +1,7 @@
 """Reads client CAs and proxy headers from the ConfigMap in which the API server publishes its own, and watches it.
 
 The first read has to succeed within FIRST_S, unless failures are tolerated. After later failures the last state is
-kept.
+kept, unless the ConfigMap is gone: whoever revokes a CA may delete it, and API servers make it again of their own.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/options/authentication.go, server/dynamiccertificates
 """
@@ -18,9 +18,9 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.errors import text_of
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.queues import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP
-from kcm_cli.manager.server.trust import Trust, from_config_map
+from kcm_cli.manager.server.trust import Trust, from_config_map, without_config_map
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.errors import AccessError, ApiError, NotFound
 from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.informer import LATE_S
@@ -34,6 +34,8 @@ NAME = "extension-apiserver-authentication"
 FIRST_S = 10.0
 _RETRY_S = 1.0
 _WATCH_S = 300
+_GONE = "0"
+"""The version of a ConfigMap that is not there."""
 _FAILURES = (AccessError, TimeoutError, RequestError)
 
 
@@ -60,12 +62,23 @@ class ClusterTrust:
                     await self._wait_for_change(version)
                 version = await self._read()
             except _FAILURES as error:
-                log.info(
-                    "Cannot read authentication settings, keeping the last",
-                    extra={"fields": {"err": text_of(error)}},
-                )
-                version, pause_s = "", backoff.next_s(self._clock.monotonic())
+                if isinstance(error, NotFound) and error.details.name == NAME:
+                    version = self._gone()
+                else:
+                    fields = {"err": text_of(error)}
+                    log.info("Cannot read authentication settings, keeping the last", extra={"fields": fields})
+                    version, pause_s = "", backoff.next_s(self._clock.monotonic())
             await self._clock.sleep(pause_s)
+
+    def _gone(self) -> str:
+        """Trust nothing that the ConfigMap vouched for. upstream: kubernetes#140219, open; v1.36 goes on to trust it"""
+        state = without_config_map(self._config, self._trust.state)
+        if state != self._trust.state:
+            log.warning(
+                "Authentication settings are gone, not trusting the last", extra={"fields": {"configmap": NAME}}
+            )
+            self._trust.replace(state)
+        return _GONE
 
     async def _first(self) -> str:
         deadline = self._clock.monotonic() + FIRST_S

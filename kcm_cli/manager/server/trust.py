@@ -86,6 +86,16 @@ def from_config_map(
     return state, problems
 
 
+def without_config_map(config: AuthenticationConfig, known: TrustState) -> TrustState:
+    """The state without the parts that come from the ConfigMap."""
+    state = known
+    if not config.client_ca_file:
+        state = replace(state, clients=None)
+    if not config.requestheader_client_ca_file:
+        state = replace(state, proxies=None, headers=ProxyHeaders())
+    return state
+
+
 def _configured(config: AuthenticationConfig) -> ProxyHeaders:
     return ProxyHeaders(
         names=config.requestheader_username_headers,

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.manager.server.cluster_trust import NAME, ClusterTrust
-from kcm_cli.manager.server.trust import Trust, TrustState
+from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.runtime.loads import Loads
 from tests.kit.faults import Answering, chunks, refusal
+from tests.trust.cases import ROOT, sign
 
 OLD = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
@@ -28,6 +31,7 @@ class ApiServer(Answering):
     version: int = 4
     silent: bool = False
     refuses: str = ""
+    data: dict[str, str] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -39,11 +43,14 @@ class ApiServer(Answering):
         self.asked["get"] += 1
         if self.refuses == "get":
             return refusal(403, "Forbidden")
+        if self.refuses == "gone":
+            doc = {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": NAME, "kind": "configmaps"}}
+            return Response(404, {}, json.dumps(doc).encode())
         return Response(200, {}, json.dumps(self._doc()).encode())
 
     def _doc(self) -> dict[str, Any]:
         metadata = {"name": NAME, "namespace": "kube-system", "resourceVersion": str(self.version)}
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self.data}
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -58,9 +65,10 @@ class ApiServer(Answering):
         if "resourceVersion" in query:
             yield json.dumps(OLD).encode() + b"\n"
             return
-        line = json.dumps({"type": "ADDED", "object": self._doc()}).encode() + b"\n"
-        yield line[:40]
-        yield line[40:]
+        if self.refuses != "gone":
+            line = json.dumps({"type": "ADDED", "object": self._doc()}).encode() + b"\n"
+            yield line[:40]
+            yield line[40:]
         if self.silent:
             await asyncio.Event().wait()
         try:
@@ -69,7 +77,8 @@ class ApiServer(Answering):
         except TimeoutError:
             return
         self.changed.clear()
-        yield json.dumps({"type": "MODIFIED", "object": self._doc()}).encode() + b"\n"
+        change = "DELETED" if self.refuses == "gone" else "MODIFIED"
+        yield json.dumps({"type": change, "object": self._doc()}).encode() + b"\n"
 
 
 def following(change: Callable[[ApiServer], None], seconds: float, *, silent: bool = False) -> ApiServer:
@@ -128,6 +137,47 @@ def test_settings_are_read_within_a_minute_after_an_outage() -> None:
             api.refuses = ""
             await clock.sleep(65)
             assert api.asked["watch"] == 1
+            task.cancel()
+
+    virtual.run(main())
+
+
+@pytest.mark.parametrize("proxies_by_file", [False, True])
+def test_what_a_deleted_configmap_vouched_for_is_trusted_until_then(proxies_by_file: bool, tmp_path: Path) -> None:
+    """kubernetes#140130. A CA from a file stays; the ConfigMap counts again within seconds when it is there again."""
+    file = tmp_path / "ca.crt"
+    file.write_bytes(pem := sign(ROOT).pem)
+    config = AuthenticationConfig(requestheader_client_ca_file=str(file) if proxies_by_file else "")
+    data = {
+        "client-ca-file": pem.decode(),
+        "requestheader-client-ca-file": pem.decode(),
+        "requestheader-username-headers": '["X-Remote-User"]',
+    }
+
+    async def main() -> None:
+        api, clock = ApiServer(data=data), LoopClock()
+        trust = Trust(from_files(config)[0])
+        follow = ClusterTrust(config, api.client(clock), trust, clock, random.Random(1), Loads(clock)).follow()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(follow)
+            await clock.sleep(60)
+            whole = trust.state
+            assert whole.clients is not None and whole.proxies is not None and whole.headers.names
+            api.refuses = "get"
+            api.change()
+            await clock.sleep(600)
+            assert trust.state == whole  # it may be there
+            api.refuses = "gone"
+            await clock.sleep(120)
+            assert trust.state.clients is None
+            assert (trust.state.proxies is None, trust.state.headers == ProxyHeaders()) == (not proxies_by_file,) * 2
+            asked = api.asked["get"]
+            await clock.sleep(600)
+            assert api.asked["get"] - asked in range(1, 5)
+            api.refuses = ""
+            api.change()
+            await clock.sleep(5)
+            assert trust.state == whole
             task.cancel()
 
     virtual.run(main())
