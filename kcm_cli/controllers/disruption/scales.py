@@ -14,6 +14,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.definitions import mapper
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
+from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.turns import Turns
@@ -38,8 +39,11 @@ class Scales:
         """(sum of the controllers' scales, whether some pod has no controller). Raises ScaleUnknown.
 
         The controller of a pod that is being deleted may be gone before it, as an old ReplicaSet beyond the history.
+        That of a pod that has ended need not have a scale either, as a Job: no budget keeps such a pod from being
+        evicted. It counts if the caches have it.
         """
         found: dict[str, tuple[str, int] | None] = {}
+        ended: dict[str, tuple[OwnerReference, str]] = {}
         unmanaged, turns = False, Turns.of_loop()
         for pod in pods:
             await turns.step()
@@ -47,23 +51,31 @@ class Scales:
             if ref is None:
                 unmanaged = True
                 continue
+            if is_terminal(pod):
+                ended[ref.uid] = ref, pod.namespace
+                continue
             if ref.uid not in found:
                 found[ref.uid] = await self._of(ref, pod.namespace)
             if found[ref.uid] is None and not pod.deleting:
                 raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
+        for uid, (ref, namespace) in ended.items():
+            if uid not in found:
+                found[uid] = self._cached(ref, namespace)
         sizes = dict(one for one in found.values() if one is not None)
         return sum(sizes.values()), unmanaged
 
     async def _of(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
         """The uid and scale of a controller, or of its Deployment; None if it does not exist."""
+        return self._cached(ref, namespace) or await self._from_server(ref, namespace)
+
+    def _cached(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+        """The same by the caches; None if these do not have it."""
         known = self._known(ref, namespace)
         if known is not None:
             parent = controller_of(known)
             if ref.kind == REPLICA_SETS.kind and parent is not None and parent.kind == DEPLOYMENTS.kind:
                 known = self._known(parent, namespace)
-            if known is not None:
-                return known.uid, _size(known)
-        return await self._from_server(ref, namespace)
+        return None if known is None else (known.uid, _size(known))
 
     def _known(self, ref: OwnerReference, namespace: str) -> Object | None:
         informer = self._informers.get(ref.kind)

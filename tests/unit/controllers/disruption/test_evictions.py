@@ -20,7 +20,7 @@ from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers
-from tests.kit.faults import Meanwhile, Refusing, Rewriting, refusal
+from tests.kit.faults import Meanwhile, Noting, Refusing, Rewriting, refusal
 from tests.kit.widgets import WIDGETS, serve_widgets
 from tests.kit.world import PODS, World, resource, running_world
 
@@ -73,7 +73,13 @@ class Story:
     async def condition(self, name: str, type_: str, status: str, **more: str) -> None:
         condition = {"type": type_, "status": status} | more
         conditions = [c for c in (await self.world.status(name)).get("conditions", []) if c["type"] != type_]
-        body = {"status": {"conditions": [*conditions, condition]}}
+        await self._report(name, {"conditions": [*conditions, condition]})
+
+    async def end(self, name: str, phase: str) -> None:
+        await self._report(name, {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]})
+
+    async def _report(self, name: str, status: dict[str, Any]) -> None:
+        body = {"status": status}
         merge = "application/merge-patch+json"
         await self.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
 
@@ -205,6 +211,40 @@ async def test_a_pod_that_outlives_its_controller_blocks_no_evictions(world: Wor
             await world.delete(PODS, name)
         await world.wait(20)
         assert await story.numbers() == (3, 2, 3, 1)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+@pytest.mark.parametrize("kind", ["batch/v1 Job", "gone.example.com/v1 Run", "apps/v1 ReplicaSet"])
+async def test_a_pod_that_has_ended_needs_no_controller(world: World, story: Story, kind, phase):
+    """kubernetes#77383: a Job of the application has its labels, and no scale. Its pod may be evicted anyway."""
+    version, _, name = kind.partition(" ")
+    owner = {"apiVersion": version, "kind": name, "name": "old", "uid": "old", "controller": True}
+    transport = Noting(world.server.transport())
+    async with story.running("replicaset-controller", transport=transport):
+        await story.set_of(REPLICA_SETS, 3)
+        await owned_pods(world, owner, 1)
+        await story.budget(maxUnavailable=1)
+        await world.wait(20)
+        assert (await story.status())["conditions"][0]["reason"] == "SyncFailed"
+        transport.sent.clear()
+        await story.end("p0", phase)
+        await world.wait(20)
+        assert await story.numbers() == (3, 2, 3, 1)
+        assert not [path for path in transport.paths("GET") if path.endswith("/scale")]
+
+
+async def test_a_pod_that_has_ended_counts_for_a_controller_that_is_there(world: World, story: Story):
+    async with story.running():
+        await story.set_of(REPLICA_SETS, 3)
+        uid = (await world.get(REPLICA_SETS, "web"))["metadata"]["uid"]
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+        await owned_pods(world, owner, 1)
+        await story.budget(maxUnavailable=1)
+        await world.wait(20)
+        assert await story.numbers() == (3, 2, 1, 0)
+        await story.end("p0", "Failed")
+        await world.wait(20)
+        assert await story.numbers() == (3, 2, 0, 0)
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
