@@ -123,7 +123,7 @@ class DisruptionController:
                 "podDisruptionBudget": kobj(budget),
             }
             log.log(V1, "pod was expected to be deleted but it wasn't, updating PDB", extra={"fields": fields})
-            text = f"Pod was expected by PDB {budget.namespace}/{budget.namespace} to be deleted but it wasn't"
+            text = f"Pod was expected by PDB {budget.key} to be deleted but it wasn't"
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))
         await self._write(budget, plan.status(snapshot, evictions.pending, now))
         if evictions.recheck_s is not None:

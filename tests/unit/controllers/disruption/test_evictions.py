@@ -378,7 +378,7 @@ async def test_an_eviction_without_a_deletion_expires(world: World):
         assert adds(metrics, "disruption_recheck") == 1
         assert (await story.numbers())[2:] == (3, 1)
         assert "disruptedPods" not in await story.status()
-        problem = "Pod was expected by PDB default/default to be deleted but it wasn't"
+        problem = "Pod was expected by PDB default/b to be deleted but it wasn't"
         assert ("NotDeleted", problem) in await world.events("p0")
 
 
