@@ -46,9 +46,9 @@ from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.networks import MOST_NODES, SERVICE_RANGE, misfit, service_ranges
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
+from kcm_cli.sandbox.nodes.annotations import MOST_EXIT_CODE, NEVER, PREFIX, READY_DELAY
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
-from kcm_cli.sandbox.nodes.script import MOST_EXIT_CODE, PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import NoFolderError, SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA, PODS
@@ -482,7 +482,7 @@ class Sandbox:
 
     def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
         """Make a running pod ready or unready. Raises NotFound."""
-        annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
+        annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else NEVER}
         patch: Doc = {"metadata": {"annotations": annotations}}
         self.call(self._admin.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
 

@@ -101,7 +101,7 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo
 from kcm_cli.sandbox.apiserver.types import User as Asking
 from kcm_cli.sandbox.apiserver.validation import container_env, volume_sources
 from kcm_cli.sandbox.apiserver.webhooks import CallError
-from kcm_cli.sandbox.nodes import expansion, rules, script
+from kcm_cli.sandbox.nodes import annotations, expansion, rules
 from kcm_cli.sandbox.programs import simulate, syntax
 from kcm_cli.sandbox.programs.errors import Unknown
 from kcm_cli.sandbox.programs.filesystem import There
@@ -707,7 +707,7 @@ TARGETS: dict[str, Target] = {
     "field path": _text(container_env._split_subscript),
     "iqn": _text(lambda text: volume_sources._IQN["iqn"](f"iqn{text}")),
     "reference to a variable": _text(partial(expansion.expand, env={})),
-    "value of a rule": _text(_each(script.seconds_of, script.number_of)),
+    "value of a rule": _text(_each(annotations.seconds_of, annotations.number_of)),
     "value of a flag": _text(
         _each(
             *(flag_values.split_list, flag_values.parse_int, flag_values.parse_float, flag_values.parse_map),

@@ -50,7 +50,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.session import Session
 from kcm_cli.sandbox.nodes.agents import NodeOptions
-from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.nodes.annotations import PREFIX
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes
 from tests.kit.world import simulated

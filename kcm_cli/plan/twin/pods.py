@@ -29,11 +29,12 @@ from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.planning.pods import is_ready, is_terminal
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import script
+from kcm_cli.sandbox.nodes.annotations import PREFIX
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, is_image
-from kcm_cli.sandbox.nodes.script import PREFIX, ContainerScript, PodScript, Role
+from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import PODS, SimulatedContainer, SimulatedNode, SimulatedPod, containers_of
 
 PULL_S = 5.0

@@ -11,7 +11,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.pods import Pod
-from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.nodes.annotations import EXEC, PREFIX
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.interpreter import SHELLS, program_name
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
@@ -19,7 +19,6 @@ from kcm_cli.sandbox.programs.tar_command import Arriving
 from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.sandbox.views import SimulatedContainer
 
-EXEC = "exec"
 WHY = "nothing runs in the containers of a sandbox"
 _MOST_LINE, _MOST_PARSED = 1 << 16, 1 << 20
 """The limits for a line of a script, and for the characters that are parsed until its lines are a whole command."""

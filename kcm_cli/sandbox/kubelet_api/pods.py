@@ -13,7 +13,7 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.sandbox.apiserver.store import Compacted, Store, Stored, Watcher
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.nodes import shape
-from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.nodes.annotations import PREFIX
 from kcm_cli.sandbox.views import SimulatedPod
 
 PODS, _NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")

@@ -32,12 +32,13 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.kubelet_api.commands import Commands
-from kcm_cli.sandbox.kubelet_api.feeding import EXEC, MOST_INPUT, WHY, Feeding, bare, ended, failed, is_shell
+from kcm_cli.sandbox.kubelet_api.feeding import MOST_INPUT, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
-from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
+from kcm_cli.sandbox.nodes.annotations import EXEC, EXEC_CODE, FORWARD, LOGS, PREFIX, number_of
+from kcm_cli.sandbox.nodes.script import is_pause
 from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import There
@@ -47,7 +48,6 @@ from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 from kcm_cli.serving.upgrade import Upgraded
 
-LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
 _NO_UPGRADE = "Upgrade request required"
 _KILLED, _KILLED_S = 137, 0.1
 """The exit code of a command whose container ends, and how long it goes on: it may have ended the container itself."""

@@ -20,7 +20,8 @@ from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.machine import EVICTED
 from kcm_cli.sandbox.nodes.shape import MEMORY_PRESSURE
-from kcm_cli.sandbox.nodes.usage import MEMORY, Holder, Usage, usages
+from kcm_cli.sandbox.nodes.usage import Holder, Usage, usages
+from kcm_cli.sandbox.requests import MEMORY
 from kcm_cli.sandbox.views import NODES, SimulatedPod, containers_of
 from kcm_cli.sandbox.work import act_for, work_on
 

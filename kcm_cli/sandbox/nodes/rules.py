@@ -16,7 +16,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
-from kcm_cli.sandbox.nodes.script import PREFIX, number_of, seconds_of
+from kcm_cli.sandbox.nodes.annotations import OF_PODS, PARSERS, PREFIX
 from kcm_cli.sandbox.views import Keyed, SimulatedPod, containers_of
 
 LABEL, VALUE = f"{PREFIX}rule", "pods"
@@ -24,18 +24,6 @@ SELECTOR = "selector"
 NAMESPACE = "namespace"
 IMAGE = "image"
 EVERYWHERE = "kube-system"
-WORDS = frozenset({
-    "start-delay", "ready-delay", "run-time", "exit-code", "exit-reason", "restarts", "pull-error", "failing-probes",
-    "stop-time", "cpu", "memory", "logs", "exec", "exec-code", "forward",
-})  # fmt: skip
-"""The names of values in rules. Each may have the suffix ``.CONTAINER``."""
-_OF_PODS = frozenset({"start-delay", "forward"})
-"""Those that are the whole pod's."""
-_FORMS: Mapping[str, Callable[[str], object]] = {
-    **dict.fromkeys(("start-delay", "ready-delay", "run-time", "stop-time"), seconds_of),
-    **dict.fromkeys(("exit-code", "restarts", "exec-code"), number_of),
-}
-"""The parsers of values that are not just text. Empty values count as absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +45,11 @@ class Rule:
         """Raises ValueError."""
         for word, value in self.words.items():
             name = word.partition(".")[0]
-            if name not in WORDS:
-                raise ValueError(f'"{word}" is none of: {", ".join(sorted(WORDS))}')
+            if name not in PARSERS:
+                raise ValueError(f'"{word}" is none of: {", ".join(sorted(PARSERS))}')
             try:
-                if value and name in _FORMS:
-                    _FORMS[name](value)
+                if value:  # an empty one counts as absent
+                    PARSERS[name](value)
             except FormatError as error:
                 raise ValueError(f"{word}: {error}") from None
         try:
@@ -171,7 +159,7 @@ def _add(added: dict[str, str], pod: SimulatedPod, words: Mapping[str, str], ima
         for container in containers_of(pod):
             if not fnmatchcase(container.image, image) or (of and of != container.name):
                 continue
-            if word in _OF_PODS:
+            if word in OF_PODS:
                 added.setdefault(f"{PREFIX}{word}", value)
             elif not (container in pod.spec.containers and _has(word, pod.annotations, added)):
                 added.setdefault(f"{PREFIX}{word}.{container.name}", value)

@@ -1,25 +1,32 @@
 """The behaviour of a pod's containers, read once from its spec and annotations. ``machine`` executes it.
 
-Annotations ``sandbox.kcm.dev/NAME`` apply to all regular containers of a pod, ``sandbox.kcm.dev/NAME.CONTAINER`` to
-one container of any kind (docs/sandbox.md lists them). A value that cannot be parsed counts as absent and is
-reported in ``PodScript.problems``.
+An annotation whose value cannot be parsed counts as absent and is reported in ``PodScript.problems``.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from posixpath import normpath
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.durations import parse_duration
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.nodes.annotations import (
+    EXIT_CODE,
+    EXIT_REASON,
+    FAILING_PROBES,
+    PULL_ERROR,
+    READY_DELAY,
+    RESTARTS,
+    RUN_TIME,
+    START_DELAY,
+    STOP_TIME,
+    Annotations,
+)
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.env_files import env_file_problems
 from kcm_cli.sandbox.nodes.environment import known_env
@@ -34,18 +41,9 @@ from kcm_cli.sandbox.programs.signals import Signals, Stages
 from kcm_cli.sandbox.programs.simulate import Environment
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
-T = TypeVar("T")
-PREFIX = "sandbox.kcm.dev/"
-START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
-EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
-PULL_ERROR = "pull-error"
-FAILING_PROBES = "failing-probes"
-NEVER = "never"
 SIMULATED_FAILURE = "simulated failure"
 RESTART_ALL = "RestartAllContainers"
 PAUSE = "pause"
-MOST_EXIT_CODE = 2**31 - 1
-"""The largest one that the API accepts."""
 _MOST_CHARACTERS = 2 << 20
 """The limit for a command with its arguments."""
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
@@ -190,7 +188,7 @@ def read(
     commands: whether containers do what their commands say; those with unknown commands then end by themselves only in
     pods of Jobs and pods with a deadline. Without it every container that may end does.
     """
-    annotated = _Annotations(pod.annotations if annotations is None else annotations)
+    annotated = Annotations(pod.annotations if annotations is None else annotations)
     spec = pod.spec
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
@@ -242,7 +240,7 @@ class _Reader:
     def __init__(
         self,
         pod: SimulatedPod,
-        annotated: "_Annotations",
+        annotated: Annotations,
         *,
         commands: bool,
         ends: bool,
@@ -660,51 +658,3 @@ def _probe_s(probe: Probe | None) -> float:
 def _covers(rule: RestartRule, code: int) -> bool:
     codes = rule.exit_codes
     return codes is not None and (code in codes.values) == (codes.operator == "In")
-
-
-def seconds_of(text: str) -> float:
-    """Seconds of a duration such as ``1m30s``; infinite for ``never``. Raises FormatError."""
-    return math.inf if text == NEVER else max(0.0, parse_duration(text))
-
-
-def number_of(text: str) -> int:
-    """A number from 0 to MOST_EXIT_CODE. Raises FormatError."""
-    if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_EXIT_CODE)) and int(text) <= MOST_EXIT_CODE:
-        return int(text)
-    raise FormatError(f"{text!r} is not a whole number from 0 to {MOST_EXIT_CODE}")
-
-
-class _Annotations:
-    """Annotations by name and scope: a container's name, or one with ``*`` for which the pod's annotation is the
-    default."""
-
-    def __init__(self, annotations: Mapping[str, str]) -> None:
-        self._values = {k[len(PREFIX) :]: v for k, v in annotations.items() if k.startswith(PREFIX)}
-        self.problems: list[str] = []
-
-    def text(self, name: str, scope: str) -> str:
-        values = self._values
-        if not values:
-            return ""
-        own = values.get(f"{name}.{scope.rstrip('*')}", "") if scope else ""
-        if own or (scope and not scope.endswith("*")):
-            return own
-        return values.get(name, "")
-
-    def seconds(self, name: str, scope: str, default: float) -> float:
-        read = self._read(name, scope, seconds_of)
-        return default if read is None else read
-
-    def number(self, name: str, scope: str) -> int | None:
-        return self._read(name, scope, number_of)
-
-    def _read(self, name: str, scope: str, parse: Callable[[str], T]) -> T | None:
-        """The value; None where there is none, and for an invalid one, which is a problem."""
-        text = self.text(name, scope)
-        try:
-            return parse(text) if text else None
-        except FormatError as error:
-            problem = f"{PREFIX}{name}: {error}"
-            if problem not in self.problems:
-                self.problems.append(problem)
-            return None

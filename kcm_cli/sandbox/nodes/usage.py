@@ -13,10 +13,10 @@ import msgspec
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.nodes.script import PREFIX, number_of
+from kcm_cli.sandbox.nodes.annotations import PREFIX, number_of
+from kcm_cli.sandbox.requests import CPU, MEMORY
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
-CPU, MEMORY = "cpu", "memory"
 IDLE: Mapping[str, int] = {CPU: 1_000_000, MEMORY: 16 << 20}
 """Nano-cores and bytes of a container without annotations."""
 _UNIT = {CPU: -9, MEMORY: 0}

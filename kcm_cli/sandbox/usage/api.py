@@ -23,7 +23,8 @@ from kcm_cli.sandbox.apiserver.registry.responses import doc_response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, ResourceInfo
 from kcm_cli.sandbox.nodes.shape import SIMULATED
-from kcm_cli.sandbox.nodes.usage import CPU, IDLE, MEMORY, Holder, Usage, usages, written
+from kcm_cli.sandbox.nodes.usage import IDLE, Holder, Usage, usages, written
+from kcm_cli.sandbox.requests import CPU, MEMORY
 from kcm_cli.sandbox.usage.tables import table
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedNode, SimulatedPod
 

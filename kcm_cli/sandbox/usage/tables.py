@@ -10,7 +10,7 @@ from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.tables.column import Column, layout
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.nodes.usage import CPU, MEMORY
+from kcm_cli.sandbox.requests import CPU, MEMORY
 
 NAMES = (CPU, MEMORY)
 TABLE = layout(

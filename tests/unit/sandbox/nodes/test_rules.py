@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kcm_cli.sandbox.nodes.rules import LABEL, WORDS, Rule, Rules, rules_of
+from kcm_cli.sandbox.nodes.annotations import PARSERS
+from kcm_cli.sandbox.nodes.rules import LABEL, Rule, Rules, rules_of
 from kcm_cli.sandbox.views import Keyed, SimulatedPod, SimulatedPodSpec
 from tests.kit.places import ROOT
 
@@ -163,4 +164,4 @@ def test_all_names_are_documented() -> None:
     page = (ROOT / "docs" / "sandbox.md").read_text()
     tables = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     names = {name for cell in tables for name in re.findall(r"`([a-z-]+)`", cell)}
-    assert names >= WORDS
+    assert names >= PARSERS.keys()
