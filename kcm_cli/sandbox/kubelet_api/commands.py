@@ -17,9 +17,9 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.kubelet_api.objects import Issue, StoredObjects
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, shown_since
+from kcm_cli.sandbox.nodes.container_program import Beginning, Program, made_at_start, own_folders, program_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
-from kcm_cli.sandbox.nodes.script import Beginning, Program, made_at_start, own_folders, program_of
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, containers_of

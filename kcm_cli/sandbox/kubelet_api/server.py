@@ -38,7 +38,7 @@ from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
 from kcm_cli.sandbox.nodes.annotations import EXEC, EXEC_CODE, FORWARD, LOGS, PREFIX, number_of
-from kcm_cli.sandbox.nodes.script import is_pause
+from kcm_cli.sandbox.nodes.container_program import is_pause
 from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import There

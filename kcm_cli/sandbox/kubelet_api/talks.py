@@ -15,7 +15,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import Feeding, bare, ended, is_shell
 from kcm_cli.sandbox.kubelet_api.pods import Pod, Run
-from kcm_cli.sandbox.nodes.script import is_pause, program_of
+from kcm_cli.sandbox.nodes.container_program import is_pause, program_of
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.streams.pipe import Pipe
 from kcm_cli.sandbox.streams.remote import Console

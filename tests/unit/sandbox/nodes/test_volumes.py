@@ -10,11 +10,11 @@ import pytest
 from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.nodes.container_program import program_of
 from kcm_cli.sandbox.nodes.downward import resource_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
-from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, UnknownContent, Volumes
 from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedPod, TokenSource
 
