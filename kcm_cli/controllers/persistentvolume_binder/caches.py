@@ -7,6 +7,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeCla
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
 from kcm_cli.controllers.persistentvolume_binder.plan import Snapshot
 from kcm_cli.engine.context import CacheOf
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
@@ -23,6 +24,7 @@ from kcm_cli.planning.volumes.matching import NO_ATTRIBUTES_CLASSES, attributes_
 from kcm_cli.planning.volumes.names import BIND_COMPLETED
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import in_turns
 
 T = TypeVar("T", bound=Object)
 
@@ -32,7 +34,8 @@ class Latest(Generic[T]):
 
     The writes of a binding are seen in the shared cache one by one and with a delay. A sync that read it in between
     would repeat them, and be rejected. This cache holds the newest version of an object, whether it came as the answer
-    to a write or from the watch.
+    to a write or from the watch. An older one is taken only after the shared cache has shown it for a whole pass: the
+    storage was restored, and its versions went back.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#storeObjectUpdate
     """
@@ -41,6 +44,9 @@ class Latest(Generic[T]):
         self, informer: Informer[T], on_change: Callable[[T | None, T | None], None] = lambda old, new: None
     ) -> None:
         self.store: Store[T] = Store()
+        self._shared = informer.store
+        self._older: dict[str, bool] = {}
+        """What the shared cache has shown in an older version, and whether it had before the last pass."""
         self._on_change = on_change
         informer.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._deleted)
 
@@ -50,17 +56,32 @@ class Latest(Generic[T]):
     def wrote(self, obj: T) -> None:
         """Store the answer to a write. An object that was deleted meanwhile is not restored."""
         held = self.store.get(obj.key)
-        if held is not None and held.uid == obj.uid:
-            self._seen(obj)
+        if held is not None and held.uid == obj.uid and held.version <= obj.version:
+            self._put(obj)
+
+    async def catch_up(self) -> None:
+        """Take what was older at the last call, too. Yields to the loop in between."""
+        async for key in in_turns(list(self._older), OBJECTS):
+            shown = self._shared.get(key)
+            if self._older.get(key) and shown is not None:
+                self._put(shown)
+            elif key in self._older:
+                self._older[key] = True
 
     def _seen(self, obj: T) -> None:
         held = self.store.get(obj.key)
         if held is not None and held.uid == obj.uid and held.version > obj.version:
+            self._older.setdefault(obj.key, False)
             return
-        self._on_change(self.store.put(obj), obj)
+        self._put(obj)
 
     def _deleted(self, obj: T) -> None:
+        self._older.pop(obj.key, None)
         self._on_change(self.store.pop(obj.key), None)
+
+    def _put(self, obj: T) -> None:
+        self._older.pop(obj.key, None)
+        self._on_change(self.store.put(obj), obj)
 
 
 class Unsupported(SyncError):
@@ -104,6 +125,11 @@ class Caches:
         default = None if says_class(claim) else default_class(self._classes)
         pods = self._waiting(claim) if delayed else ()
         return Snapshot(claim, None, delayed, default.name if default is not None else "", tuple(pods))
+
+    async def catch_up(self) -> None:
+        """To be called once in each pass over all objects."""
+        await self.volumes.catch_up()
+        await self.claims.catch_up()
 
     def kept_for(self, key: str) -> list[str]:
         """The names of the volumes whose claimRef has this key."""

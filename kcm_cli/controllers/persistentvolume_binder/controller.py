@@ -71,6 +71,7 @@ class VolumeBinder:
 
     async def resync(self) -> None:
         """Queue all unsettled claims and volumes."""
+        await self._caches.catch_up()
         async for claim in in_turns(self._caches.claims.store.list(), CHUNK):
             for key in self.unsettled_claim(claim):
                 self._claims.add(key)
