@@ -38,7 +38,7 @@ class TwinStorage(StorageWorker):
         asked = claim.annotations.get(STORAGE_PROVISIONER) or claim.annotations.get(BETA_STORAGE_PROVISIONER)
         if asked is None or (waits_for_consumer(class_) and SELECTED_NODE not in claim.annotations):
             return
-        if self._volumes.store.get(provisioned_name(claim)) is None:
+        if plan.obstacle(claim, class_) is None and self._volumes.store.get(provisioned_name(claim)) is None:
             await self._make(PERSISTENT_VOLUMES, _volume(plan.volume_doc(claim, class_, {}), asked, claim))
 
     async def _volume(self, name: str) -> None:

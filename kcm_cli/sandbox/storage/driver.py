@@ -4,7 +4,7 @@ It replaces the sidecars of a CSI driver. As in a real cluster, persistentvolume
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, StorageClass
@@ -23,6 +23,7 @@ from kcm_cli.sandbox.views import NODES
 
 log = logging.getLogger(__name__)
 NODE, INSTALL = "node:", "install:"
+_BY_NODE = "node of a claim without a volume"
 
 
 class StorageDriver(StorageWorker):
@@ -34,11 +35,16 @@ class StorageDriver(StorageWorker):
         self._since: dict[str, float] = {}
         self._nodes = means.informers.get(NODES)
         self._csi_nodes = means.informers.get(CSI_NODES)
+        self._claims.store.add_index(_BY_NODE, plan.selected_node)
         self._follow(self._nodes, NODE)
-        self._classes.listen(on_add=lambda _: self._all_claims(), on_update=lambda _, __: self._all_claims())
+        self._nodes.listen(on_delete=lambda node: self._again(self._claims.store.by_index(_BY_NODE, node.name)))
+        self._classes.listen(
+            on_add=lambda _: self._again(self._claims.store), on_update=lambda _, __: self._again(self._claims.store)
+        )
 
     async def run(self) -> None:
         """Serve until cancelled."""
+        await self._nodes.synced.wait()  # no node is gone before
         self._queue.add(INSTALL)
         await super().run()
 
@@ -51,8 +57,8 @@ class StorageDriver(StorageWorker):
             INSTALL: self._install,
         }
 
-    def _all_claims(self) -> None:
-        for claim in self._claims.store:
+    def _again(self, claims: Iterable[PersistentVolumeClaim]) -> None:
+        for claim in claims:
             self._queue.add(f"{CLAIM}{claim.key}")
 
     async def _install(self, _: str) -> None:
@@ -86,18 +92,37 @@ class StorageDriver(StorageWorker):
         name = provisioned_name(claim)
         if self._volumes.store.get(name) is not None:
             return
+        chosen = claim.annotations.get(SELECTED_NODE, "")
+        node = self._nodes.store.get(chosen)
+        if chosen and node is None:
+            await self._give_back(claim, chosen)
+            return
         now = self._clock.monotonic()
+        obstacle = plan.obstacle(claim, class_)
         if claim.key not in self._since:
             self._since[claim.key] = now
             self._emit(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{claim.key}"')
+            if obstacle is not None:
+                type_, reason, message = obstacle
+                self._emit(claim, reason, message, type_)
+        if obstacle is not None:
+            return
         left_s = self._since[claim.key] + delay_s - now
         if left_s > 0:
             self._queue.add_after(f"{CLAIM}{claim.key}", left_s)
             return
-        node = self._nodes.store.get(claim.annotations.get(SELECTED_NODE, ""))
         doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
         if await self._make(PERSISTENT_VOLUMES, doc):
             self._emit(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+
+    async def _give_back(self, claim: PersistentVolumeClaim, gone: str) -> None:
+        """Let the scheduler select another node for a claim whose node is gone."""
+        self._since.pop(claim.key, None)
+        self._emit(claim, plan.FAILED, f'node "{gone}" not found', "Warning")
+        patch: Doc = {
+            "metadata": {"annotations": {SELECTED_NODE: None}, "resourceVersion": claim.metadata.resource_version}
+        }
+        await self._client.patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, patch, content_type=MERGE)
 
     async def _grow(self, claim: PersistentVolumeClaim, grown: plan.Growth) -> None:
         if not grown.volume_done:
@@ -130,8 +155,8 @@ class StorageDriver(StorageWorker):
             subresource="status",
         )
 
-    def _emit(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
-        notice = Notice(ref_of("PersistentVolumeClaim", claim), "Normal", reason, message)
+    def _emit(self, claim: PersistentVolumeClaim, reason: str, message: str, type_: str = "Normal") -> None:
+        notice = Notice(ref_of("PersistentVolumeClaim", claim), type_, reason, message)
         self._events.component(plan.DRIVER, notice)
 
     # -- volumes and attachments

@@ -24,11 +24,14 @@ from kcm_cli.planning.volumes.names import (
 
 DRIVER = "csi.sandbox.kcm.dev"
 CLASS = "standard"
+FAILED = "ProvisioningFailed"
 DELAY = "sandbox.kcm.dev/provision-delay"
 TOPOLOGY = "topology"
 """The StorageClass parameter with a node label: volumes get an affinity to nodes with the selected node's value."""
 ATTACHER_FINALIZER = f"external-attacher/{DRIVER.replace('.', '-')}"
 NEVER = "never"
+_SOURCES = frozenset({"PersistentVolumeClaim", "VolumeSnapshot"})
+"""Kinds of data that a driver copies into a new volume."""
 
 
 def class_doc() -> Doc:
@@ -81,6 +84,23 @@ def provision_delay_s(claim: PersistentVolumeClaim, class_: StorageClass | None)
         return max(0.0, parse_duration(text))
     except FormatError:
         return 0.0
+
+
+def obstacle(claim: PersistentVolumeClaim, class_: StorageClass) -> tuple[str, str, str] | None:
+    """Why no driver provisions a volume for a claim: an Event's type, reason and message. None if one does."""
+    source = claim.spec.data_source
+    if source is not None and source.get("kind") not in _SOURCES:
+        return "Normal", "Provisioning", "Assuming an external populator will provision the volume"
+    if claim.spec.selector is not None:
+        why = f'failed to provision volume with StorageClass "{class_.name}": claim Selector is not supported'
+        return "Warning", FAILED, why
+    return None
+
+
+def selected_node(claim: PersistentVolumeClaim) -> tuple[str, ...]:
+    """The node that was selected for a claim without a volume: an index."""
+    chosen = claim.annotations.get(SELECTED_NODE)
+    return (chosen,) if chosen and not claim.spec.volume_name else ()
 
 
 def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: dict[str, str]) -> Doc:

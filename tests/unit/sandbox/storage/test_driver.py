@@ -2,11 +2,13 @@
 
 import json
 
+import pytest
+
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.kit.controlling import controllers
-from tests.kit.world import World, resource
+from tests.kit.world import NODES, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 VOLUMES = resource("persistentvolumes", namespaced=False)
@@ -14,6 +16,7 @@ CLASSES = resource("storageclasses", "storage.k8s.io", namespaced=False)
 ATTACHMENTS = resource("volumeattachments", "storage.k8s.io", namespaced=False)
 CSI_NODES = resource("csinodes", "storage.k8s.io", namespaced=False)
 
+SELECTED = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 MOUNT = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
 
@@ -161,6 +164,52 @@ async def test_provisioning_can_take_its_time(world: World):
     assert await names(world, VOLUMES) == []
     await world.wait(2)
     assert len(await names(world, VOLUMES)) == 1
+
+
+@pytest.mark.parametrize("at_s", [1, 14])
+async def test_a_claim_whose_node_is_gone_before_it_has_a_volume_gets_another_one(world: World, at_s: int):
+    async with binder(world):
+        await world.create(CLAIMS, claim(**{"sandbox.kcm.dev/provision-delay": "30s"}))
+        await world.pod("a", MOUNT)
+        await world.wait(15 + at_s)
+        gone = (await world.get(CLAIMS, "data"))["metadata"]["annotations"][SELECTED]
+        await world.delete(NODES, gone)
+        await world.wait(60)
+        data = await world.get(CLAIMS, "data")
+        assert data["status"]["phase"] == "Bound"
+        assert data["metadata"]["annotations"][SELECTED] == await world.node_of("a")
+        assert await world.node_of("a") not in ("", gone)
+        assert ("ProvisioningFailed", f'node "{gone}" not found') in await world.events("data")
+
+
+async def test_a_claim_with_a_selector_is_not_provisioned(world: World):
+    await world.create(CLASSES, {"metadata": {"name": "now"}, "provisioner": "csi.sandbox.kcm.dev"})
+    selecting = claim()
+    selecting["spec"] |= {"selector": {}, "storageClassName": "now"}
+    async with binder(world):
+        await world.create(CLAIMS, selecting)
+        await world.wait(30)
+        assert await names(world, VOLUMES) == []
+        why = 'failed to provision volume with StorageClass "now": claim Selector is not supported'
+        assert ("ProvisioningFailed", why) in await world.events("data")
+        await world.create(VOLUMES, place("there", "node-1", storageClassName="now"))
+        await world.wait(60)
+        assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "there"
+
+
+async def test_a_claim_with_data_of_a_kind_of_others_is_left_to_a_populator(world: World):
+    sources = {"a": "PersistentVolumeClaim", "b": "Backup"}
+    async with binder(world):
+        for name, kind in sources.items():
+            doc = claim(**{SELECTED: "node-1"})
+            doc["metadata"]["name"] = name
+            group = {} if name == "a" else {"apiGroup": "example.com"}
+            doc["spec"]["dataSourceRef"] = {"kind": kind, "name": "source", **group}
+            await world.create(CLAIMS, doc)
+        await world.wait(30)
+        phases = [(await world.get(CLAIMS, name))["status"]["phase"] for name in sources]
+        assert phases == ["Bound", "Pending"]
+        assert ("Provisioning", "Assuming an external populator will provision the volume") in await world.events("b")
 
 
 async def test_volumes_are_expanded_and_deleted_with_their_claims(world: World):
