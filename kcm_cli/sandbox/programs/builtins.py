@@ -244,13 +244,24 @@ def where(shell: Shell, words: Sequence[str]) -> int:
         raise Unsupported(words[0])
     code = 0
     for name in names:
-        if shell.has(name):
-            shell.say(f"/bin/{name}\n")
+        found = _found(shell, name, own=words[0] == "command")
+        if found:
+            shell.say(f"{found}\n")
         elif not shell.assumes:
             raise Unknown
         else:
             code = 1
     return code
+
+
+def _found(shell: Shell, name: str, *, own: bool) -> str:
+    """The path of a program, or the name of what a shell has by itself (``own``); empty if there is none."""
+    if own and (name in _OWN or name in shell.functions):
+        return name
+    if "/" not in name:
+        return f"/bin/{name}" if shell.has(name) else ""
+    is_there = shell.has_at(shell.place(name)) if shell.assumes else shell.has(name)
+    return name if is_there else ""
 
 
 PROGRAMS: Mapping[str, Command] = {
@@ -280,3 +291,5 @@ BUILT_IN: Mapping[str, Command] = {
     "[[": file_commands.test,
 }
 """Those that are not."""
+_OWN = frozenset((*BUILT_IN, "echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
+"""What a shell has by itself."""

@@ -216,7 +216,7 @@ def _holds(shell: Shell, words: Sequence[str]) -> bool:
     rest = rest[1:] if negated else rest
     match rest:
         case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
-            holds = shell.fs.is_there(option, shell.place(path))
+            holds = _is_there(shell, option, shell.place(path))
         case ["-w" | "-x" as option, path]:
             holds = _allows(shell, option, shell.place(path))
         case ["-h" | "-L", path] if not shell.fs.may_be_there(shell.place(path)):
@@ -238,13 +238,25 @@ def _holds(shell: Shell, words: Sequence[str]) -> bool:
     return holds != negated
 
 
+def _is_there(shell: Shell, option: str, path: str) -> bool:
+    """Whether there is a file, also if it is a program of the image."""
+    try:
+        return shell.fs.is_there(option, path)
+    except Unknown:
+        is_program = shell.has_at(path)
+        if is_program is None:
+            raise
+        return is_program and option != "-d"
+
+
 def _allows(shell: Shell, option: str, path: str) -> bool:
-    """Whether a file may be written, or a folder entered. Whether a file may be executed is not known."""
-    if not shell.fs.is_there("-e", path):
+    """Whether a file may be written, a folder entered, or a program of the image executed. Whether another file may be
+    is not known."""
+    if not _is_there(shell, "-e", path):
         return False
     if option == "-w":
         return shell.fs.volumes is None or not shell.fs.volumes.read_only(path)
-    if shell.fs.is_there("-d", path):
+    if _is_there(shell, "-d", path) or (path not in shell.fs.texts and shell.has_at(path)):
         return True
     raise Unknown
 

@@ -394,6 +394,12 @@ class Interpreter(Shell):
             raise Unsupported(name)
         return name in PROGRAMS
 
+    def has_at(self, path: str) -> bool | None:
+        folder, _, name = path.rpartition("/")
+        if not self.assumes or not folder or folder not in _FOLDERS:
+            return None
+        return folder in ("/bin", "/usr/bin") and self.has(name)
+
     def not_found(self, word: str) -> int:
         """The exit code of a program that an image does not have. Raises Unknown if it may have it."""
         self.has(word)

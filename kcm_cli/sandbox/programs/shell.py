@@ -121,6 +121,10 @@ class Shell(msgspec.Struct):
         """Whether there is a program with this name. Raises Unsupported if an image may well have it."""
         raise NotImplementedError
 
+    def has_at(self, path: str) -> bool | None:
+        """Whether an image has a program at a path; None if it may have any file there. Raises Unsupported as above."""
+        raise NotImplementedError
+
     # -- what commands use
 
     def stage(self) -> None:

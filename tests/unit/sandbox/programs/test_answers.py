@@ -40,6 +40,15 @@ SCRIPTS = {
     "pass=1; pass=$((pass + 1)); echo $pass": "2\n",
     "echo aGk= | base64 -d; printf hi | base64": "hiaGk=\n",
     "command -v ls; which nobody || which sh": "/bin/ls\n/bin/sh\n",
+    "f() { :; }; command -v cd; command -v echo; command -v f; which cd || which echo": "cd\necho\nf\n/bin/echo\n",
+    "command -v /bin/ls; which /usr/bin/env; command -v /usr/local/bin/ls || command -v /app/ls || echo no": (
+        "/bin/ls\n/usr/bin/env\nno\n"
+    ),
+    "for f in e f r x s d; do for p in /bin/sh /usr/bin/script; do [ -$f $p ] && echo $f $p; done; done; true": (
+        "e /bin/sh\nf /bin/sh\nr /bin/sh\nx /bin/sh\ns /bin/sh\n"
+    ),
+    "[ -x /bin/bash ] && ([ -x /usr/bin/script ] && echo a || exec /bin/bash -c 'echo b') || exec /bin/sh": "b\n",
+    "if [ -x /usr/local/bin/bash ]; then echo a; elif [ -x /usr/bin/bash ]; then echo b; fi": "b\n",
     "exec 3>&1; mkdir -p /d/e && head -c 2 < /d/f > /d/e/g; cat /d/e/g": "on",
     "test -f /d/f && [ -d /d ] && [ ! -e /d/g ] && echo yes": "yes\n",
     "x=$(false) || echo failed $?": "failed 1\n",
@@ -133,6 +142,9 @@ def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
         (["sh", "-c", "echo $((1 ? 2 : 3))"], "$((…)) of more than decimal numbers, sums"),
         (["sh", "-c", "sleep 5 & kill $!"], "kill of a shell or of a command in the background is not simulated"),
         (["which", "awk"], "awk is not simulated"),
+        (["test", "-x", "/usr/bin/awk"], "awk is not simulated"),
+        (["test", "-x", "/app/run"], "it needs what is not known"),
+        (["test", "-x", "/d/f"], "it needs what is not known"),
         (["sh", "-c", "exec 3>&1 >/dev/null; echo a >&3"], "it needs what is not known"),
         (["sh", "-c", "timeout 5 sleep 1 || exit 3"], "timeout is not simulated"),
         (["ln", "-s", "/d/f", "/d/g"], "ln is not simulated"),
