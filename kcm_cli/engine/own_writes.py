@@ -198,7 +198,7 @@ class OwnWrites:
         informer = self._informers.get(_place(resource))
         if informer is None:
             return
-        if _may_have_taken_effect(error):
+        if may_have_taken_effect(error):
             self._of(key).lost[_Lost(informer, namespace, name)] = None
         elif uid and isinstance(error, NotFound) and error.details.name == name and DELETE not in self._unheeded:
             self._expect_end(key, informer, object_key(namespace, name), uid, removed=True)
@@ -209,7 +209,7 @@ class OwnWrites:
         """A creation failed."""
         informer = self._informers.get(_place(resource))
         taken = CREATE not in self._unheeded and isinstance(error, AlreadyExists)
-        if informer is None or not (taken or _may_have_taken_effect(error)):
+        if informer is None or not (taken or may_have_taken_effect(error)):
             return
         new = _metadata(body)
         if taken and (not new.name or informer.store.get(object_key(namespace, new.name)) is not None):
@@ -340,7 +340,7 @@ def stale_sync_skips(registry: Registry, kind: str) -> Callable[[str, str], None
     return lambda group, resource: family.labels(group, resource).inc()
 
 
-def _may_have_taken_effect(error: RequestError) -> bool:
+def may_have_taken_effect(error: RequestError) -> bool:
     """Whether a failed write may have taken effect. That includes errors without a reason, such as a timeout of etcd,
     and answers of proxies."""
     if isinstance(error, TransportError):

@@ -11,6 +11,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import refusal
 from kcm_cli.engine.door import Door
+from kcm_cli.engine.own_writes import may_have_taken_effect
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
@@ -68,8 +69,8 @@ class Targets:
             raise ScaleFailed(str(error)) from None
 
     async def write(self, found: TargetScale, replicas: int, *, reason: str = "") -> None:
-        """Set the number of replicas, with retries on conflict. Raises ScaleFailed, also where another object has the
-        name by then: the number was not meant for that."""
+        """Set the number of replicas, with retries on conflict. If the answer is lost, the scale says whether it was
+        set. Raises ScaleFailed, also where another object has the name by then: the number was not meant for that."""
         doc = found.doc
         for attempt in range(_ATTEMPTS):
             wanted = {**doc, "spec": {**nested_map(doc, "spec"), "replicas": replicas}}
@@ -80,6 +81,8 @@ class Targets:
             except Conflict as error:
                 refused = ScaleFailed(str(error))
             except RequestError as error:
+                if may_have_taken_effect(error) and await self._has(found, replicas):
+                    return
                 raise ScaleFailed(str(error)) from None
             else:
                 return
@@ -89,6 +92,14 @@ class Targets:
             doc = await self._again(found, doc)
             if _uid(doc) != _uid(found.doc):
                 raise refused
+
+    async def _has(self, found: TargetScale, replicas: int) -> bool:
+        """Whether the target has this size at present; False if that is not known."""
+        try:
+            doc = await self._get(found.resource, found.namespace, found.name)
+        except ScaleFailed:
+            return False
+        return _uid(doc) == _uid(found.doc) and nested_map(doc, "spec").get("replicas") == replicas
 
     async def _again(self, found: TargetScale, doc: Doc) -> Doc:
         try:

@@ -16,9 +16,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler import controller
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.machinery.labels import parse
-from kcm_cli.rest.transport import Around
+from kcm_cli.rest.transport import Around, Request, Response, TransportError
 from tests.kit.controlling import Faulty
-from tests.kit.faults import Meanwhile, Refusing
+from tests.kit.faults import Meanwhile, Refusing, Rewriting
 from tests.kit.world import World
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
 
@@ -375,6 +375,42 @@ async def test_failed_writes_do_not_change_the_result(world: World):
         sizes = await story.followed(600)
         assert sizes == [8, 2]
     assert transport.faults > 5
+
+
+@pytest.mark.parametrize("status", [None, 504], ids=["no answer", "a gateway's answer"])
+async def test_a_change_of_size_whose_answer_is_lost_is_done(world: World, status):
+    """Otherwise the policies would not count it, and permit the next one at once."""
+    lost: list[Request] = []
+
+    def lose(request: Request, answer: Response) -> Response:
+        if lost or request.method != "PUT" or not request.path.endswith("/scale"):
+            return answer
+        lost.append(request)
+        if status is None:
+            raise TransportError("the connection was lost")
+        return Response(status, {}, b"upstream timed out")
+
+    story = Story(world)
+    async with story.running(transport=Rewriting(world.server.transport(), lose)):
+        await story.deploy(cpu_total="400m")
+        await story.autoscale(behavior={"scaleUp": pods_per(1, 60)})
+        assert await story.followed(60) == [1, 2]
+        assert lost
+        assert len(await story.messages("SuccessfulRescale")) == 1
+        assert not await story.messages("FailedRescale")
+        assert (await story.status())["lastScaleTime"]
+
+
+async def test_a_change_of_size_that_never_arrived_is_no_change(world: World):
+    story, broken = Story(world), [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "PUT")
+    async with story.running(transport=transport):
+        await story.deploy(cpu_total="400m")
+        await story.autoscale(behavior={"scaleUp": pods_per(1, 60)})
+        await world.wait(35)
+        assert transport.refused
+        broken[0] = False
+        assert await story.followed(30) == [1, 2]
 
 
 class Counting(Around):
