@@ -207,8 +207,8 @@ def _has_right_metadata(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
     for ref in slice_.metadata.owner_references:
         if ref.kind == ENDPOINTS.kind and ref.name == endpoints.name and ref.uid != endpoints.uid:
             return False
-    bare = without(slice_.labels, MANAGED_BY, SERVICE_NAME)
-    return bare == endpoints.labels and slice_.annotations == slice_annotations(endpoints)
+    bare, wanted = (without(labels, MANAGED_BY, SERVICE_NAME) for labels in (slice_.labels, endpoints.labels))
+    return bare == wanted and slice_.annotations == slice_annotations(endpoints)
 
 
 def _remarks(snapshot: Snapshot, wanted: Desired) -> Iterator[Remark]:

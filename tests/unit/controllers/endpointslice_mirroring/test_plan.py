@@ -90,6 +90,15 @@ def test_labels_and_annotations_are_copied():
     assert (owner.kind, owner.name, owner.uid) == ("Endpoints", "ext", "e1")
 
 
+@pytest.mark.parametrize("label", ["kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"])
+def test_a_label_that_endpoints_share_with_slices_is_no_reason_to_write(label):
+    """As those have that were copied from a slice."""
+    subject = endpoints(subset("10.0.0.1"), labels={"a": "b", label: "theirs"})
+    slices = settled(subject)
+    assert slices[0].labels == settled(endpoints(subset("10.0.0.1"), labels={"a": "b"}))[0].labels
+    assert decided(subject, slices)[1] == []
+
+
 @pytest.mark.parametrize(
     ("after", "wanted"),
     [
