@@ -17,6 +17,9 @@ from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.pod_claims import CLAIM, claim_name, claims_of
 from kcm_cli.rest.transport import RequestError
 
+AGAIN_S = 60.0
+"""When to look again at a pod that has a claim which cannot be decoded."""
+
 
 class EphemeralVolumeController:
     """Keys are pods with ephemeral volumes."""
@@ -29,20 +32,24 @@ class EphemeralVolumeController:
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._pods.store.add_index(CLAIM, claims_of)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         """Create missing claims. The first error is reported in an Event on the pod, and raised."""
-        pod = self._pods.store.get(key)
+        pod, again_s = self._pods.store.get(key), None
         if pod is None:
-            return
+            return None
         for volume in plan.ephemeral(pod):
+            if self._claims.store.is_unseen(_claim_key(pod, volume)):
+                again_s = AGAIN_S
+                continue
             try:
                 await self._ensure(pod, volume)
             except (plan.NotOwner, RequestError) as error:
                 self._recorder.emit(plan.failed(pod, volume, _text(pod, volume, error)))
                 raise
+        return again_s
 
     async def _ensure(self, pod: Pod, volume: Volume) -> None:
-        claim = self._claims.store.get(f"{pod.namespace}/{claim_name(pod, volume)}")
+        claim = self._claims.store.get(_claim_key(pod, volume))
         action = plan.plan(pod, volume, claim)
         if action is None:
             return
@@ -61,6 +68,10 @@ class EphemeralVolumeController:
 def has_ephemeral_volumes(pod: Pod) -> bool:
     """Whether the pod needs claims for ephemeral volumes."""
     return bool(plan.ephemeral(pod))
+
+
+def _claim_key(pod: Pod, volume: Volume) -> str:
+    return f"{pod.namespace}/{claim_name(pod, volume)}"
 
 
 def _text(pod: Pod, volume: Volume, error: Exception) -> str:

@@ -12,6 +12,7 @@ from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
 from tests.kit.alpha import make, serve
 from tests.kit.controlling import controllers
@@ -189,6 +190,25 @@ async def test_a_group_is_kept_while_a_pod_is_unknown(world: World):
         lose(world, PODS.gvr, "p")
         await world.wait(70)
         assert await world.is_deleted("g", POD_GROUPS)
+
+
+async def test_the_unknown_claim_of_an_ephemeral_volume_is_neither_made_nor_reported(world: World):
+    def running() -> Any:
+        return controllers(world, EphemeralVolumeConfig(), names=["ephemeral-volume-controller"])
+
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    ephemeral = {"volumeClaimTemplate": {"spec": spec}}
+    async with running():
+        await world.pod("p", {"volumes": [{"name": "v", "ephemeral": ephemeral}]})
+        await world.wait(5)
+        assert await names(world, CLAIMS) == ["p-v"]
+    spoil(world, CLAIMS.gvr, "p-v")
+    async with running():
+        await world.wait(60)
+        assert "FailedBinding" not in str(await world.events("p"))
+        lose(world, CLAIMS.gvr, "p-v")
+        await world.wait(70)
+        assert await names(world, CLAIMS) == ["p-v"]
 
 
 async def test_a_claim_is_not_lost_while_its_volume_is_unknown(world: World):
