@@ -79,6 +79,23 @@ def test_alerts_say_what_is_wrong() -> None:
     assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules)
 
 
+def test_an_informer_that_stalls_is_reported_however_many_of_its_kind_do() -> None:
+    """The metric is a number of informers: Secrets and ConfigMaps have several."""
+    (rule,) = (rule for rule in ALERTS["groups"][0]["rules"] if rule["alert"] == "KcmInformerStalled")
+    assert rule["expr"] == 'kcm_informer_stalled{job="kube-controller-manager"} > 0'
+
+
+@pytest.mark.parametrize(("pod", "target"), [("10.0.0.1", "10.0.0.1:10257"), ("fd00::1", "[fd00::1]:10257")])
+def test_pods_are_scraped_at_addresses_of_either_family(pod: str, target: str) -> None:
+    for job in yaml.safe_load((CONFIGS / "prometheus" / "scrape.yaml").read_text())["scrape_configs"]:
+        found = [
+            rule["replacement"].replace("$1", match[1])
+            for rule in job["relabel_configs"]
+            if rule["target_label"] == "__address__" and (match := re.fullmatch(rule["regex"], pod))
+        ]
+        assert found == [target]
+
+
 WORDS = re.compile(r"\b((?:kcm|workqueue|rest_client|leader_election|node_collector|process|kubernetes)_[a-z_]+)\b")
 UPSTREAM = ROOT / "tests" / "recorded" / "reference" / "metrics.json"
 

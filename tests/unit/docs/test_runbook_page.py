@@ -1,9 +1,14 @@
-"""docs/runbook.md has a section for each alert, and names flags that exist."""
+"""docs/runbook.md has a section for each alert, and names flags and paths that exist."""
 
+import asyncio
 import re
 
 import yaml
 
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.manager.config import load
+from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.pages import pages
 from tests.kit.places import ROOT
 
 PAGE = (ROOT / "docs" / "runbook.md").read_text()
@@ -25,3 +30,11 @@ def test_flags_exist() -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", PAGE))
     assert named - known - OTHERS - {"--concurrent"} == set()
     assert any(flag.startswith("--concurrent-") for flag in known)
+
+
+async def test_paths_of_the_port_exist() -> None:
+    loop = asyncio.get_running_loop()
+    served = pages(Observability(load([]), LoopClock()), loop, lambda: loop)
+    named = set(re.findall(r"(?:127\.0\.0\.1:10257|`)(/(?:healthz|debug|metrics)[\w/]*)", PAGE))
+    assert len(named) > 2
+    assert {path for path in named if served.find(path) is None} == set()
