@@ -6,6 +6,7 @@ apiserver/pkg/server/options/serving.go
 
 import ipaddress
 import os
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,14 +14,17 @@ import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kcm_cli.component import key_pairs
 from kcm_cli.component.certificates import issue, name_of
 from kcm_cli.manager.errors import RunError
 
 HOST = "localhost"
 _YEAR = timedelta(days=365)
 _EARLY = timedelta(hours=1)
+_MADE = re.compile(r".+-ca@\d+")
+"""The name of the CA of such a pair."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -60,14 +64,32 @@ def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tu
         there, missing = (cert_file, key_file) if has_cert else (key_file, cert_file)
         raise RunError(f"cert-dir: {there} is there without {missing.name}: put both there, or remove it")
     if not has_cert:
-        pair = make_pair(bind_address, now)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _write(key_file, pair.key, 0o600)
-            _write(cert_file, pair.cert, 0o644)
-        except OSError as error:
-            raise RunError(f"cert-dir: cannot write {error.filename}: {error.strerror}") from error
+        _make(cert_file, key_file, bind_address, now)
     return cert_file, key_file
+
+
+def renew(cert_file: Path, key_file: Path, bind_address: str, now: datetime) -> None:
+    """Make a pair anew that was made here, or by kube-controller-manager, and has expired. Raises RunError.
+
+    upstream keeps it, also after a restart
+    """
+    try:
+        certificate = key_pairs.chain(cert_file.read_bytes())[0]
+        signer = certificate.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except (OSError, ValueError):  # who reads it to serve it reports that
+        return
+    if certificate.not_valid_after_utc <= now and any(_MADE.fullmatch(str(one.value)) for one in signer):
+        _make(cert_file, key_file, bind_address, now)
+
+
+def _make(cert_file: Path, key_file: Path, bind_address: str, now: datetime) -> None:
+    pair = make_pair(bind_address, now)
+    try:
+        cert_file.parent.mkdir(parents=True, exist_ok=True)
+        _write(key_file, pair.key, 0o600)
+        _write(cert_file, pair.cert, 0o644)
+    except OSError as error:
+        raise RunError(f"cert-dir: cannot write {error.filename}: {error.strerror}") from error
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -31,7 +31,7 @@ from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.queues import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
-from kcm_cli.manager.server.self_signed import kept_pair, make_pair
+from kcm_cli.manager.server.self_signed import kept_pair, make_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source
 from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
@@ -109,6 +109,7 @@ class Server:
         self._trust = Trust(state)
         self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
+        self._kept: tuple[Path, Path] | None = None
         self._stopped, self._wanted = asyncio.Event(), asyncio.Event()
         self._sockets: list[socket.socket] = [listener] if listener is not None else []
         try:
@@ -237,7 +238,9 @@ class Server:
         since, known = self._loads.now(), self._trust.state
         problems: list[str] = []
         if self._tls is not None:
-            changed, problems = self._tls.refresh()
+            problems += self._renewed()
+            changed, more = self._tls.refresh()
+            problems += more
             if changed:
                 log.info("Reloaded the serving certificates")
                 self._certified(since)
@@ -245,6 +248,15 @@ class Server:
         self._trust.replace(state)
         self._trusted(known, since)
         return "; ".join((*problems, *more))
+
+    def _renewed(self) -> list[str]:
+        """Renew the pair of --cert-dir if it was made here and has expired. Returns the error as text."""
+        try:
+            if self._kept is not None:
+                renew(*self._kept, self._config.serving.bind_address, self._clock.now())
+        except RunError as error:
+            return [str(error)]
+        return []
 
     def _certified(self, since: float) -> None:
         if self._config.serving.cert_file:
@@ -285,6 +297,7 @@ class Server:
         if config.cert_file and config.key_file:
             return Source(Path(config.cert_file), Path(config.key_file))
         if config.cert_dir:
-            return Source(*kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, now))
+            self._kept = kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, now)
+            return Source(*self._kept)
         log.info("Generated self-signed cert in-memory")
         return Source(pair=make_pair(config.bind_address, now))

@@ -32,6 +32,7 @@ from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.server import handlers
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.mux import Mux
+from kcm_cli.manager.server.self_signed import kept_pair
 from kcm_cli.manager.server.server import Delegates, Server, ServerConfig
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
@@ -642,6 +643,18 @@ async def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) 
     assert (tmp_path / "certs" / "kube-controller-manager.key").stat().st_mode & 0o777 == 0o600
     async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
         assert await server.shown_certificate() == first
+
+
+async def test_a_pair_that_was_made_and_is_over_is_made_anew(tmp_path: Path) -> None:
+    """k3s#10176: it was served for ever, also after restarts, and probes that verify it failed."""
+    now = datetime.datetime.now(datetime.UTC)
+    kept_pair(str(tmp_path), "kube-controller-manager", "127.0.0.1", now - datetime.timedelta(days=366))
+
+    async def is_valid() -> tuple[int, str, dict[str, str]]:
+        return int((await server.shown_certificate()).not_valid_after_utc > now), "", {}
+
+    async with serving(ServingConfig(cert_dir=str(tmp_path))) as server:
+        await until(is_valid, 1)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import parse_bundle
-from kcm_cli.manager.server.self_signed import Pair, kept_pair
-from kcm_cli.manager.server.tls import ServingTls, Source, names_in
+from kcm_cli.manager.server.self_signed import Pair, kept_pair, renew
+from kcm_cli.manager.server.tls import ServingTls, Source, make_context, names_in
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from tests.trust.cases import LEAF, ROOT, Form, Signed, sign
 
@@ -129,3 +129,23 @@ def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path) -> None:
     """As one of another user's, or one with too long a name."""
     with pytest.raises(RunError, match=r"^cert-dir: cannot write .*: File name too long$"):
         kept_pair(str(tmp_path / ("x" * 300)), "kcm", "127.0.0.1", datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("issuer", "left", "renewed"),
+    [("localhost-ca@1764550000", 0, True), ("localhost-ca@1764550000", 1, False), ("our-ca", 0, False)],
+)
+def test_only_a_pair_that_was_made_here_is_made_anew_once_it_is_over(
+    tmp_path: Path, issuer: str, left: int, renewed: bool
+) -> None:
+    old = sign(LEAF, sign(replace(ROOT, name=issuer)))
+    files = tmp_path / "kcm.crt", tmp_path / "kcm.key"
+    files[0].write_bytes(old.pem)
+    files[1].write_bytes(old.secret)
+    now = old.certificate.not_valid_after_utc - timedelta(seconds=left)
+    renew(*files, "127.0.0.1", now)
+    made = tuple(file.read_bytes() for file in files)
+    assert (made[0] != old.pem, made[1] != old.secret) == (renewed, renewed)
+    renew(*files, "127.0.0.1", now)
+    assert tuple(file.read_bytes() for file in files) == made
+    make_context(ServingConfig(), Pair(*made))
