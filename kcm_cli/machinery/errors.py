@@ -8,6 +8,8 @@
 Clients of Kubernetes see their texts.
 """
 
+from collections.abc import Iterable
+
 TIMED_OUT = "context deadline exceeded"
 """What Go says when a time has run out."""
 
@@ -15,6 +17,15 @@ TIMED_OUT = "context deadline exceeded"
 def text_of(error: BaseException) -> str:
     """The text of an error; the name of its class if it has none."""
     return str(error) or (TIMED_OUT if isinstance(error, TimeoutError) else type(error).__name__)
+
+
+def aggregated(texts: Iterable[str]) -> str:
+    """Several errors as one text: the only one, or all in brackets, each once; empty without any.
+
+    upstream: staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go#aggregate.Error
+    """
+    found = list(dict.fromkeys(texts))
+    return f"[{', '.join(found)}]" if len(found) > 1 else "".join(found)
 
 
 class MachineryError(ValueError):

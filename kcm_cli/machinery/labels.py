@@ -14,7 +14,7 @@ from weakref import ref
 import msgspec
 
 from kcm_cli.machinery import codec, names
-from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.errors import FormatError, aggregated
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
@@ -288,8 +288,7 @@ def _checked(key: str, operator: str, values: tuple[str, ...], key_errors: Seque
             problems.append(_invalid(f"values[{index}][{key}]", quote(value), errors))
     if not problems:
         return Requirement(key, operator, values)
-    problems = list(dict.fromkeys(problems))
-    raise FormatError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    raise FormatError(aggregated(problems))
 
 
 def _value_count(operator: str, values: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys, Watch
 from kcm_cli.engine.execute import Executor
-from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.errors import SyncError, aggregated
 from kcm_cli.planning.actions import Create, Delete, Failed, Plan, Update
 from kcm_cli.planning.endpoints.slices import Efficiency
 from kcm_cli.runtime.informer import Informer
@@ -136,14 +136,10 @@ class SliceTotals:
 
 
 class SliceSyncError(SyncError):
-    """Slices could not be written, or endpoints could not be placed. Each reason is listed once.
-
-    upstream: apimachinery pkg/util/errors#aggregate.Error
-    """
+    """Slices could not be written, or endpoints could not be placed. Each reason is listed once."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        texts = list(dict.fromkeys(problems))
-        super().__init__(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        super().__init__(aggregated(problems))
 
 
 def failure_text(failed: Failed, owner: str) -> str:

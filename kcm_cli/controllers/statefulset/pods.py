@@ -29,7 +29,7 @@ from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str
-from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.errors import SyncError, aggregated
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import ABSENT, Action, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
@@ -156,7 +156,7 @@ class PodControl:
                 self._emit_claim(set_, name, pod, error)
         if problems:
             kind = ClaimsTerminating if len(problems) == len(work.terminating) else ClaimsError
-            raise kind(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+            raise kind(aggregated(problems))
 
     async def _create_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Protocol
 
 from kcm_cli.api.well_known import ROOT_CA
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.planning.pod_claims import claims_of
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
@@ -101,8 +102,7 @@ class References:
 
     def _of_volume(self, namespace: str, volume: SimulatedVolume) -> str:
         """All problems of a volume; empty if there are none."""
-        problems = [text for source in _sources(volume) for text in self._of_sources(namespace, *source)]
-        return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
+        return aggregated(text for source in _sources(volume) for text in self._of_sources(namespace, *source))
 
     def _ref(self, pod: SimulatedPod, ref: KeyRef | None, find: Find, kind: str) -> Iterator[str]:
         if ref is None or ref.optional:

@@ -6,6 +6,7 @@ upstream: plugin/pkg/admission/limitranger/admission.go
 from collections.abc import Iterable, Iterator, Mapping
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
 from kcm_cli.planning.pod_resources import Amounts, amounts_of, spec_amounts
 from kcm_cli.sandbox.apiserver.admission.denial import denied
@@ -39,9 +40,8 @@ class LimitRanger:
             return
         problems_of = _pod_problems if attrs.resource.gvr.plural == "pods" else _claim_problems
         for stored in self._ranges.of(attrs.namespace):
-            problems = list(dict.fromkeys(problems_of(attrs.obj or {}, _limits(stored.doc))))
-            if problems:
-                raise denied(attrs, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+            if problems := aggregated(problems_of(attrs.obj or {}, _limits(stored.doc))):
+                raise denied(attrs, problems)
 
 
 def _limits(limit_range: Tree) -> list[Tree]:

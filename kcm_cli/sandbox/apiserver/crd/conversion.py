@@ -19,6 +19,7 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
@@ -239,8 +240,7 @@ def _restored(original: Tree, present: bool, metadata: object) -> Doc:
                 kind = _go_type(text)
                 raise _Failed(f"metadata.{field}[{key}] must be a string, but is {kind} in converted object")
         if value != meta.get(field) and (errors := _field_errors(field, cast("dict[str, str]", value))):
-            texts = [f"{error.field}: {error.message}" for error in errors]
-            raise _Failed(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+            raise _Failed(aggregated(f"{error.field}: {error.message}" for error in errors))
         meta[field] = value
     return meta
 
