@@ -34,9 +34,18 @@ from kcm_cli.controllers.garbage_collector.changes import (
 from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.garbage_collector.dump import dot
-from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Effects, Graph, Identity, Node, Parts, partition
+from kcm_cli.controllers.garbage_collector.graph import (
+    ORPHAN,
+    Effects,
+    Graph,
+    Identity,
+    Node,
+    Parts,
+    identity_of,
+    partition,
+)
 from kcm_cli.controllers.garbage_collector.monitors import DiscoveryResult, Monitors
-from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
+from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, starting
@@ -148,7 +157,7 @@ class GarbageCollector:
             synced = self._monitors.synced_kinds()
             new, before = synced - before, synced
             found = list(self._found.items()) if new else []
-            served = (uid for uid, (me, _) in found if (me.api_version.rpartition("/")[0], me.kind) in new)
+            served = (uid for uid, (me, _) in found if me.group_kind in new)
             await self._retry(self.to_delete, served)
             if self._monitors.synced:
                 return True
@@ -264,7 +273,7 @@ class GarbageCollector:
 
     def _emit(self, node: Node, ref: OwnerReference) -> None:
         me = node.identity
-        fields = {"item": me, "owner": owner_identity(ref, me.namespace, namespaced=True)}
+        fields = {"item": me, "owner": identity_of(ref, me.namespace)}
         log.log(V2, "item references an owner but does not match namespaces", extra={"fields": fields})
         about = EventRef(me.api_version, me.kind, me.namespace, me.name, me.uid)
         owner = f"[{ref.api_version}/{ref.kind}, namespace: {me.namespace}, name: {ref.name}, uid: {ref.uid}]"
@@ -303,7 +312,7 @@ class GarbageCollector:
         found = self._found.get(me.uid)
         if found is None or found[0] != me or self._clock.monotonic() >= found[1] + PERIOD_S:
             return False
-        return (me.api_version.rpartition("/")[0], me.kind) not in self._monitors.synced_kinds()
+        return me.group_kind not in self._monitors.synced_kinds()
 
     async def _attempt(self, node: Node, me: Identity) -> None:
         if node.deleting_dependents:
@@ -361,20 +370,20 @@ class GarbageCollector:
         return ", ".join(f"{ref.kind} {self._key(ref, meta.namespace)}" for ref in islice(gone, _NAMED))
 
     def _key(self, ref: OwnerReference, namespace: str) -> str:
-        wide = not namespace or owner_identity(ref, "", namespaced=False) in self._absent
+        wide = not namespace or identity_of(ref, "") in self._absent
         return ref.name if wide else f"{namespace}/{ref.name}"
 
     async def _read_owner(self, ref: OwnerReference, namespace: str) -> Owner:
         """The state of an owner: DANGLING if it is known to be absent, else as read from the API server. Raises
         NoMatch."""
-        if owner_identity(ref, "", namespaced=False) in self._absent:
+        if identity_of(ref, "") in self._absent:
             return Owner.DANGLING
-        if owner_identity(ref, namespace, namespaced=True) in self._absent:
+        if identity_of(ref, namespace) in self._absent:
             return Owner.DANGLING
         resource = await self._objects.resource(ref.api_version, ref.kind)
         if resource.namespaced and not namespace:
             raise OwnerOfAnotherScope(f"owner {ref.kind} {ref.name} is namespaced")
-        identity = owner_identity(ref, namespace, namespaced=resource.namespaced)
+        identity = identity_of(ref, namespace if resource.namespaced else "")
         try:
             live = await self._owner(identity)
         except NotFound:

@@ -35,12 +35,18 @@ class Identity(msgspec.Struct, frozen=True, order=True, gc=False):
         where = f"namespace: {self.namespace}, name: {self.name}, uid: {self.uid}"
         return f"[{self.api_version}/{self.kind}, {where}]"
 
+    @property
+    def group_kind(self) -> tuple[str, str]:
+        """Group and kind, which are the same in all versions."""
+        return self.api_version.rpartition("/")[0], self.kind
+
     def names(self, ref: OwnerReference) -> bool:
         """Whether a reference names this object, regardless of the namespace."""
         return (self.kind, self.api_version, self.name, self.uid) == (ref.kind, ref.api_version, ref.name, ref.uid)
 
 
 def identity_of(ref: OwnerReference, namespace: str) -> Identity:
+    """The object that a reference names. namespace: empty if that is cluster-scoped."""
     return Identity(ref.kind, ref.api_version, namespace, ref.name, ref.uid)
 
 

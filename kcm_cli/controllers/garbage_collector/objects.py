@@ -16,7 +16,7 @@ from kcm_cli.controllers.garbage_collector.plan import propagation_of, without_f
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, Conflict, Details, NotFound, UnsupportedMediaType
 from kcm_cli.rest.mapper import Mapper, NoMatch
@@ -146,8 +146,3 @@ def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:
 
 def _scope(resource: Resource[PartialObject], identity: Identity) -> str:
     return identity.namespace if resource.namespaced else ""
-
-
-def owner_identity(ref: OwnerReference, namespace: str, *, namespaced: bool) -> Identity:
-    """The identity that a reference names."""
-    return Identity(ref.kind, ref.api_version, namespace if namespaced else "", ref.name, ref.uid)
