@@ -200,10 +200,10 @@ class GarbageCollector:
             case Deleted(kind, obj):
                 identity = kind.identity(obj.metadata)
                 self._forget(identity.uid)
-                return self._look(identity, partial(self.graph.remove, identity))
+                return self._change_graph(identity, partial(self.graph.remove, identity))
             case Absent(identity):
                 self._found.pop(identity.uid, None)
-                return self._look(identity, partial(self.graph.absent, identity))
+                return self._change_graph(identity, partial(self.graph.absent, identity))
 
     async def _list(self, kind: ObjectKind, objs: Iterable[Object]) -> None:
         async for obj in in_turns(objs, CHUNK):
@@ -213,23 +213,23 @@ class GarbageCollector:
 
     def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Unfinished:
         self._forget(identity.uid)
-        return self._look(identity, partial(self.graph.observe, identity, meta, old))
+        return self._change_graph(identity, partial(self.graph.observe, identity, meta, old))
 
     def _forget(self, uid: str) -> None:
         """Forget what the API server answered: an answer under way, too, may be from before a change."""
         self._asking.pop(uid, None)
         self._found.pop(uid, None)
 
-    def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Unfinished:
+    def _change_graph(self, identity: Identity, change: Callable[[Parts | None], Effects | None]) -> Unfinished:
         """Change the graph and queue what follows; step by step for a virtual node with many dependents."""
-        return self._look_slowly(identity, look) if self._many(identity.uid) else self._apply(look(None))
+        return self._change_in_parts(identity, change) if self._many(identity.uid) else self._apply(change(None))
 
     def _many(self, uid: str) -> bool:
         """Whether this is a virtual node with many dependents."""
         node = self.graph.get(uid)
         return node is not None and node.virtual and len(node.dependents) > QUEUED_AT_ONCE
 
-    async def _look_slowly(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> None:
+    async def _change_in_parts(self, identity: Identity, change: Callable[[Parts | None], Effects | None]) -> None:
         node = self.graph.get(identity.uid)
         dependents = list(node.dependents.values()) if node is not None else []
         matching, others = list[Node](), list[Node]()
@@ -238,7 +238,7 @@ class GarbageCollector:
             matching += some
             others += rest
             await asyncio.sleep(0)
-        left = self._apply(look((matching, others)))
+        left = self._apply(change((matching, others)))
         if left is not None:
             await left
 
