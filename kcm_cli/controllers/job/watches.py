@@ -14,9 +14,9 @@ from kcm_cli.controllers.job.plan import give_up, spec
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.engine.controller import After, Keys
-from kcm_cli.engine.dependents import selector_of
+from kcm_cli.engine.dependents import living_owner, selector_of
 from kcm_cli.engine.execute import Executor
-from kcm_cli.machinery.meta import OwnerReference, controller_of
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.jobs import is_finished
 from kcm_cli.planning.pods import is_terminal
@@ -105,10 +105,9 @@ class PodWatch:
         self._metrics.ended_pod(False, _ended_with_finalizer(pod))
         if pod.deleting:
             return self._deleted(pod)
-        ref = controller_of(pod)
-        if ref is None:
+        if controller_of(pod) is None:
             return self._orphan(pod, adoptable=True)
-        job = self._resolve(pod.namespace, ref)
+        job = self._job_of(pod)
         if job is None:
             return ()
         self._expectations.creation_observed(job.key)
@@ -121,9 +120,9 @@ class PodWatch:
         before, after = controller_of(old), controller_of(new)
         keys: list[After] = []
         if before != after and before is not None:
-            keys += self._changed(self._resolve(old.namespace, before))
+            keys += self._changed(self._job_of(old))
         if after is not None:
-            return [*keys, *self._changed(self._resolve(new.namespace, after))]
+            return [*keys, *self._changed(self._job_of(new))]
         return [*keys, *self._orphan(new, adoptable=before != after or old.metadata.labels != new.metadata.labels)]
 
     def deleted(self, pod: Pod) -> Keys:
@@ -135,8 +134,7 @@ class PodWatch:
 
     def _deleted(self, pod: Pod) -> tuple[After, ...]:
         """A pod was deleted, or has a deletion timestamp."""
-        ref = controller_of(pod)
-        job = None if ref is None else self._resolve(pod.namespace, ref)
+        job = self._job_of(pod)
         if job is None or is_finished(job):
             if has_finalizer(pod):
                 self._orphans.add_pod(pod)
@@ -151,11 +149,8 @@ class PodWatch:
             return ()
         return tuple(_later(job) for job in self._selecting.selecting(pod.namespace, pod.labels))
 
-    def _resolve(self, namespace: str, ref: OwnerReference) -> Job | None:
-        if ref.kind != JOBS.kind:
-            return None
-        job = self._jobs.get(f"{namespace}/{ref.name}")
-        return job if job is not None and job.uid == ref.uid else None
+    def _job_of(self, pod: Pod) -> Job | None:
+        return living_owner(JOBS.kind, self._jobs, pod)
 
 
 def _later(job: Job) -> After:
