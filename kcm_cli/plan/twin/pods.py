@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.core import Condition
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.machinery.times import seconds_of
@@ -27,6 +28,7 @@ from kcm_cli.plan.kinds import kind_of_owner
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.planning.pods import is_ready, is_terminal
+from kcm_cli.planning.revisions import POD_HASH_LABEL
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.annotations import PREFIX
@@ -94,6 +96,7 @@ class Learned:
         existence: Existence | None = None,
     ) -> None:
         self._now = now
+        self._taken_s = snapshot.taken_at.timestamp()
         self._generations: dict[str, int] = {}
         self._owners = _owners(snapshot)
         self._deadlines = dict(_deadlines(snapshot))
@@ -220,11 +223,12 @@ class Learned:
     # -- facts from the snapshot
 
     def _of(self, pod: SimulatedPod) -> tuple[_Times, _Times]:
-        """The samples of a pod's owner, and those of the workload."""
+        """The samples of a pod's owner with this template, and those of the workload."""
         ref = controller_of(pod)
         if ref is None:
             return _NOTHING, _NOTHING
-        return self._times.get(ref.uid, _NOTHING), self._times.get(self._root(pod.namespace, ref), _NOTHING)
+        own, root = _owner_key(pod, ref), self._root(pod.namespace, ref)
+        return self._times.get(own, _NOTHING), self._times.get(root, _NOTHING)
 
     def _root(self, namespace: str, ref: OwnerReference) -> str:
         above = self._owners.get(ref.uid)
@@ -249,7 +253,7 @@ class Learned:
             return
         root = self._root(pod.namespace, ref)
         deadline_s = self._deadlines.get(root, DEADLINE_S)
-        for key in (ref.uid, root):
+        for key in (_owner_key(pod, ref), root):
             self._measure(pod, self._times.setdefault(key, _Times()), deadline_s)
 
     def _note_images(self, pod: SimulatedPod) -> None:
@@ -276,14 +280,24 @@ class Learned:
             at = seconds_of(ready.last_transition_time)
             if at is not None and began and not _restarted(pod) and 0 <= at - began[-1] <= deadline_s:
                 times.ready.append(at - began[-1])
-        elif not is_terminal(pod) and not pod.deleting:
-            waiting = [s.state.waiting.reason for s in states if s.state is not None and s.state.waiting is not None]
-            if stuck := next((reason for reason in waiting if reason in _STUCK), ""):
-                times.never, times.why = times.never + 1, f"{stuck} in pod {pod.namespace}/{pod.name}"
+        elif not is_terminal(pod) and not pod.deleting and (why := self._never_ready(pod, ready, deadline_s)):
+            times.never, times.why = times.never + 1, why
         if pod.status.phase == "Succeeded":
             ended = [t for s in states if s.state is not None and (t := s.state.terminated) is not None]
             spans = [(seconds_of(t.started_at), seconds_of(t.finished_at)) for t in ended]
             times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
+
+    def _never_ready(self, pod: SimulatedPod, ready: Condition | None, deadline_s: float) -> str:
+        """Why a pod is not Ready and will not be; empty if it may be on its way."""
+        status, name = pod.status, f"pod {pod.namespace}/{pod.name}"
+        states = [s.state for s in (*status.init_container_statuses, *status.container_statuses) if s.state is not None]
+        if stuck := next((s.waiting.reason for s in states if s.waiting and s.waiting.reason in _STUCK), ""):
+            return f"{stuck} in {name}"
+        times = (status.start_time, ready.last_transition_time if ready is not None else None)
+        since = [at for text in times if (at := seconds_of(text)) is not None]
+        serves = status.phase == "Running" and pod.spec.restart_policy == "Always"
+        late = bool(since) and self._taken_s - max(since) > deadline_s
+        return f"{name} runs and does not get Ready" if serves and late else ""
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
         """Seconds until the pod's containers start, if all images can be pulled. known: those of earlier pods, of which
@@ -346,6 +360,11 @@ def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> 
         later = None if later is None else replace(later, ready_s=max(later.ready_s, ready_s))
     stop_s = max(container.stop_s, STOP_S)
     return replace(container, run=run, last_run=last, ready_s=ready, stop_s=stop_s, later=later)
+
+
+def _owner_key(pod: SimulatedPod, ref: OwnerReference) -> str:
+    """A pod's owner and its template: a StatefulSet and a DaemonSet have several."""
+    return f"{ref.uid}/{pod.labels.get(POD_HASH_LABEL, '')}"
 
 
 def _starts(pod: SimulatedPod) -> Iterator[float]:

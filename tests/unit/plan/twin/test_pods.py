@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan import Options, Scale, SetImage, Snapshot, Target, plan
 from kcm_cli.plan.snapshot import Item
 from kcm_cli.plan.twin.pods import PATIENCE_S, PULL_S, RUN_S, Learned, is_image
@@ -174,6 +174,42 @@ def test_a_stuck_pod_and_its_siblings_stay_stuck(reason: str) -> None:
     script = known.script(view(new))
     assert math.inf in (script.start_delay_s, script.containers[0].ready_s)
     assert known.hopeless or known.refused
+
+
+def test_a_crash_loop_of_an_init_container_keeps_siblings_from_starting() -> None:
+    waits = {"name": "i", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 9}
+    state = {"waiting": {"reason": "PodInitializing"}}
+    known = learned(pod("a", ready="False", state=state, phase="Pending", initContainerStatuses=[waits]))
+    assert known.script(view(pod("new"))).containers[0].ready_s == math.inf
+    assert list(known.hopeless.values()) == ["CrashLoopBackOff in pod sim/a"]
+
+
+@pytest.mark.parametrize(("since", "ready_s"), [("2025-12-31T23:00:00Z", math.inf), (None, 0.0)])
+def test_pods_that_run_and_do_not_get_ready_are_a_precedent(since: str | None, ready_s: float) -> None:
+    """As by a failing readiness probe; one that has begun just now is none."""
+    runs = pod("a", ready="False")
+    whole = settled()
+    since = since or format_time(whole.taken_at)
+    runs["status"] |= {
+        "startTime": since,
+        "conditions": [{**one, "lastTransitionTime": since} for one in runs["status"]["conditions"]],
+    }
+    known = learned(runs)
+    assert known.script(view(pod("new"))).containers[0].ready_s == ready_s
+    assert list(known.hopeless.values()) == (["pod sim/a runs and does not get Ready"] if ready_s else [])
+
+
+@pytest.mark.parametrize(("revision", "ready_s"), [("1", math.inf), ("2", 0.0)])
+def test_a_new_template_of_the_same_owner_is_judged_anew(revision: str, ready_s: float) -> None:
+    """A DaemonSet and a StatefulSet own pods of several templates: the change may be what mends them."""
+    owner = {**OWNER, "kind": "DaemonSet"}
+    stuck = pod("a", owner=owner, ready="False", state={"waiting": {"reason": "CrashLoopBackOff"}})
+    stuck["metadata"]["labels"] = {"controller-revision-hash": "1"}
+    new = pod("new", owner=owner)
+    new["metadata"]["labels"] = {"controller-revision-hash": revision}
+    known = learned(stuck)
+    assert known.script(view(new)).containers[0].ready_s == ready_s
+    assert bool(known.hopeless) == (ready_s == math.inf)
 
 
 def test_a_healthy_sibling_has_priority() -> None:
