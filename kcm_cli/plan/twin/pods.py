@@ -33,9 +33,9 @@ from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.annotations import PREFIX
 from kcm_cli.sandbox.nodes.containers import full_image
-from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.images import MOST_REPORTED, Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
-from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, is_image
+from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, NEVER_PULL, is_image
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import PODS, SimulatedContainer, SimulatedNode, SimulatedPod, containers_of
 
@@ -51,6 +51,7 @@ DEADLINE_S = 600
 """The progress deadline where there is none."""
 _NO_DEADLINE = 2**31 - 1
 """The value that stands for none."""
+_NEVER = "Never"
 _SLOW = 0.9
 """The share of the pods that started sooner than one that pulled its image."""
 _PULL_FAILURES = frozenset(
@@ -85,7 +86,7 @@ class Learned:
     is created, so that pods of a new ReplicaSet or Job are known as those of their workload.
 
     now: the twin's time, in seconds. unpullable: images that are assumed not to exist. existence: of the ConfigMaps and
-    Secrets that new pods refer to; all exist without it. no_pull: images that cannot be pulled, with the reasons.
+    Secrets that new pods refer to; all exist without it.
     """
 
     def __init__(
@@ -105,7 +106,13 @@ class Learned:
         """How long a pod takes to start, by its uid: it is asked for more than once."""
         self._images: dict[str, dict[str, float]] = {}
         """By node, when an image is there."""
-        self.no_pull: dict[str, str] = dict.fromkeys(unpullable, "taken for one that does not exist")
+        self._unpullable = frozenset(unpullable)
+        self._failing: dict[str, dict[str, str]] = {}
+        """Images that pods fail to pull, with why, by namespace."""
+        self._running: set[tuple[str, str]] = set()
+        """The namespaces in which images run."""
+        self._complete: set[str] = set()
+        """The nodes that report all of their images."""
         self._existence = existence
         self.assumed: set[str] = set()
         """Images of new pods that were on no node."""
@@ -115,11 +122,16 @@ class Learned:
         """Owners whose new pods do not get ready, since none of theirs did, with why."""
         for item in snapshot.items(NODES_GVR):
             self._note_node(item.data)
+        there, lacking = set[tuple[str, str]](), set[tuple[str, str]]()
         for item in snapshot.items(PODS.gvr):
             try:
-                self._note_pod(PODS.decode(item.data))
+                self._note_pod(PODS.decode(item.data), there, lacking)
             except codec.DecodeError:
                 continue  # its informers will not see it, either
+        for node, image in lacking - there:  # whatever the node reports
+            self._images[node].pop(image, None)
+        for node, image in there:
+            self._images.setdefault(node, {})[image] = 0.0
 
     # -- Behaviour
 
@@ -183,7 +195,7 @@ class Learned:
         """The obstacles of new pods whose images cannot be pulled, or whose variables cannot be read."""
         if pod.uid in self._generations:
             return [None] * len(script.containers)
-        return [self._hold(container.image) or self._config(pod, container) for container in containers_of(pod)]
+        return [self._hold(pod, container) or self._config(pod, container) for container in containers_of(pod)]
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
         problems = self._existence.references.of_variables(pod, container) if self._existence is not None else ()
@@ -193,21 +205,38 @@ class Learned:
         """Empty: image pull Secrets are assumed to exist."""
         return ()
 
-    def _hold(self, image: str) -> Hold | None:
-        why = self._no_pull(image)
+    def _hold(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
+        image, why = container.image, self._no_pull(pod, container)
         if not why:
             return None
         if not is_image(image):
             return Hold(INVALID_IMAGE, f'couldn\'t parse image name "{image}": invalid reference format')
+        if container.image_pull_policy == _NEVER:
+            return Hold(NEVER_PULL, f'Container image "{image}" is not present with pull policy of Never')
         return Hold(PULL, f'Failed to pull image "{image}": {why}')
 
-    def _no_pull(self, image: str) -> str:
-        """Why an image cannot be pulled; empty if it can."""
+    def _no_pull(self, pod: SimulatedPod, container: SimulatedContainer) -> str:
+        """Why a new pod cannot have the image of a container; empty if it can.
+
+        An image that is on its node is not pulled, unless the policy is Always. One that pods fail to pull today cannot
+        be pulled in their namespaces, nor in others in which it does not run: credentials are those of a namespace.
+        """
+        image, policy, node = container.image, container.image_pull_policy, pod.spec.node_name
         if not is_image(image):
             return "that is no image's name (InvalidImageName)"
+        if image in self._unpullable:
+            return "taken for one that does not exist"
+        name = full_image(image)
+        if policy != "Always" and name in self._images.get(node, ()):
+            return ""
+        if policy == _NEVER and node in self._complete:
+            return f"it is not on {node}, and its policy is Never"
         if _host(image).endswith(".invalid"):
             return "there are no hosts under .invalid"
-        return self.no_pull.get(image, "")
+        failing = self._failing.get(name, {})
+        if pod.namespace not in failing and (pod.namespace, name) in self._running:
+            return ""
+        return failing.get(pod.namespace) or next(iter(failing.values()), "")
 
     def owned(self, event: Event) -> None:
         """Something was written that may own pods, and belong to a workload itself."""
@@ -239,12 +268,16 @@ class Learned:
         node = codec.decode_or_none(data, SimulatedNode)
         if node is None:
             return
-        self._images[node.name] = {full_image(name): 0.0 for image in node.status.images for name in image.names}
+        images = node.status.images
+        self._images[node.name] = {full_image(name): 0.0 for image in images for name in image.names}
+        if 0 < len(images) < MOST_REPORTED:
+            self._complete.add(node.name)
 
-    def _note_pod(self, pod: SimulatedPod) -> None:
+    def _note_pod(self, pod: SimulatedPod, there: set[tuple[str, str]], lacking: set[tuple[str, str]]) -> None:
+        """there, lacking: to add to, the images that are on a node by what runs, and that are not."""
         if pod.spec.node_name:  # others are new to their kubelet, whenever they come to it
             self._generations[pod.uid] = pod.metadata.generation
-        self._note_images(pod)
+        self._note_images(pod, there, lacking)
         has_started = any(s.state is not None and s.state.waiting is None for s in pod.status.container_statuses)
         if has_started and self._existence is not None:
             self._existence.used_by(pod)
@@ -256,15 +289,17 @@ class Learned:
         for key in (_owner_key(pod, ref), root):
             self._measure(pod, self._times.setdefault(key, _Times()), deadline_s)
 
-    def _note_images(self, pod: SimulatedPod) -> None:
+    def _note_images(self, pod: SimulatedPod, there: set[tuple[str, str]], lacking: set[tuple[str, str]]) -> None:
         images = {container.name: container.image for container in containers_of(pod)}
-        there = self._images.setdefault(pod.spec.node_name, {})
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-            image, state = images.get(status.name, ""), status.state
+            image, state = full_image(images.get(status.name, "")), status.state
             if state is not None and state.waiting is not None and state.waiting.reason in _PULL_FAILURES:
-                self.no_pull[image] = f"{state.waiting.reason} in pod {pod.namespace}/{pod.name}"
+                why = f"{state.waiting.reason} in pod {pod.namespace}/{pod.name}"
+                self._failing.setdefault(image, {})[pod.namespace] = why
+                lacking.add((pod.spec.node_name, image))
             elif state is not None and (state.running is not None or state.terminated is not None):
-                there[full_image(image)] = 0.0
+                self._running.add((pod.namespace, image))
+                there.add((pod.spec.node_name, image))
 
     def _measure(self, pod: SimulatedPod, times: _Times, deadline_s: float) -> None:
         conditions = {c.type: c for c in pod.status.conditions}
@@ -306,7 +341,7 @@ class Learned:
         delay_s, pull_s = (median(known), _slow(known)) if known else (0.0, PULL_S)
         for container in containers_of(pod):
             image = container.image
-            why = self._no_pull(image)
+            why = self._no_pull(pod, container)
             if why and pod.uid not in self._generations:
                 self.refused[image] = why
             elif full_image(image) not in there:

@@ -12,7 +12,8 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan import Options, Scale, SetImage, Snapshot, Target, plan
 from kcm_cli.plan.snapshot import Item
 from kcm_cli.plan.twin.pods import PATIENCE_S, PULL_S, RUN_S, Learned, is_image
-from kcm_cli.sandbox.views import PODS, SimulatedPod
+from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.kit.simulation import World
 from tests.kit.workload import deployment
 from tests.plans.probed import bare
@@ -216,6 +217,67 @@ def test_a_healthy_sibling_has_priority() -> None:
     known = learned(pod("a"), pod("b", ready="False", state={"waiting": {"reason": "CrashLoopBackOff"}}))
     assert known.script(view(pod("new"))).containers[0].ready_s == 6.0
     assert known.hopeless == {}
+
+
+def other(name: str, namespace: str, node: str, **more: Any) -> Tree:
+    """A pod of another workload, of a namespace and on a node."""
+    doc = pod(name, owner={**OWNER, "name": "other-1", "uid": "other"}, **more)
+    doc["metadata"]["namespace"], doc["spec"]["nodeName"] = namespace, node
+    return doc
+
+
+UNPULLED: Tree = {"ready": "False", "phase": "Pending", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+
+
+@pytest.mark.parametrize(
+    ("others", "policy", "starts"),
+    [
+        pytest.param([other("b", "sim", "node-2")], "IfNotPresent", True, id="it runs in this namespace"),
+        pytest.param([other("b", "away", "node-2")], "IfNotPresent", False, id="it runs in another one"),
+        pytest.param([other("b", "away", "node-1")], "IfNotPresent", True, id="it is on the node"),
+        pytest.param([other("b", "away", "node-1")], "Always", False, id="it is on the node and pulled anyway"),
+        pytest.param([other("b", "sim", "node-2", **UNPULLED)], "IfNotPresent", False, id="it fails here, too"),
+    ],
+)
+def test_an_image_that_others_cannot_pull(others: list[Tree], policy: str, starts: bool) -> None:
+    """As for want of a namespace's credentials, or by a registry that has had enough of a node."""
+    known = learned(other("a", "elsewhere", "node-3", **UNPULLED), *others)
+    new = view(pod("new", spec={"containers": [{"name": "c", "image": "app:1", "imagePullPolicy": policy}]}))
+    script = known.script(new)
+    assert (known.of_containers(new, script, Images()) == [None], not known.refused) == (starts, starts)
+
+
+def test_a_node_does_not_have_what_a_pod_on_it_cannot_pull() -> None:
+    """Whatever it reports: that may be older."""
+    reports = {"metadata": {"name": "node-1"}, "status": {"images": [{"names": ["app:1"]}]}}
+    new = view(pod("new"))
+    for waiting, starts in (((), True), ((pod("a", **UNPULLED),), False)):
+        known = learned(*waiting, of=with_node(reports))
+        assert (known.of_containers(new, known.script(new), Images()) == [None]) == starts
+
+
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [(1, ["it is not on node-1, and its policy is Never"]), (0, []), (50, [])],
+    ids=["another", "not known", "not all"],
+)
+def test_an_image_that_is_never_pulled(listed: int, why: list[str]) -> None:
+    images = [{"names": [f"other:{number}"]} for number in range(listed)]
+    known = learned(of=with_node({"metadata": {"name": "node-1"}, "status": {"images": images}}))
+    new = view(pod("new", spec={"containers": [{"name": "c", "image": "app:1", "imagePullPolicy": "Never"}]}))
+    holds = known.of_containers(new, known.script(new), Images())
+    assert list(known.refused.values()) == why
+    assert [hold.reason for hold in holds if hold is not None] == ["ErrImageNeverPull"] * len(why)
+
+
+def with_node(doc: Tree) -> Snapshot:
+    """The settled cluster with another node-1."""
+    whole = settled()
+    item = Item("", "node-1", "n", codec.encode(doc))
+    nodes = tuple(item if one.name == "node-1" else one for one in whole.items(NODES.gvr))
+    return replace(
+        whole, collections={**whole.collections, NODES.gvr: replace(whole.collections[NODES.gvr], items=nodes)}
+    )
 
 
 def test_a_starting_pod_gets_time() -> None:
