@@ -12,10 +12,9 @@ import msgspec
 
 import kcm_cli
 
-_RELEASE, _, _OWN = kcm_cli.__version__.rpartition(".")
-GIT_VERSION = f"v{_RELEASE}"
+RELEASE, _, _OWN = kcm_cli.__version__.rpartition(".")
 """The release of Kubernetes whose behaviour kcm has."""
-RELEASE = GIT_VERSION.removeprefix("v")
+GIT_VERSION = f"v{RELEASE}"
 OWN_VERSION = f"{GIT_VERSION}+kcm.{_OWN}"
 """What ``--version`` and kubernetes_build_info say: that release with kcm's own number, as other distributions do."""
 _COMMIT = Path(kcm_cli.__file__).with_name("commit.txt")
@@ -110,6 +109,12 @@ def _of_component(flag: str, texts: Iterable[str]) -> Version | None:
     return found
 
 
+def go_platform() -> str:
+    """This machine as Go names it: ``linux/amd64``."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"{platform.system().lower()}/{machine}"
+
+
 def commit() -> str:
     """The commit that an installed wheel was built from; empty for others, such as a checkout."""
     try:
@@ -120,7 +125,6 @@ def commit() -> str:
 
 def raw_version() -> str:
     """All that ``--version=raw`` prints, in the form of Go's ``%#v``."""
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     fields = {
         "Major": str(BINARY.major),
         "Minor": str(BINARY.minor),
@@ -134,6 +138,6 @@ def raw_version() -> str:
         "BuildDate": "",
         "GoVersion": f"python{platform.python_version()}",
         "Compiler": platform.python_implementation(),
-        "Platform": f"{platform.system().lower()}/{machine}",
+        "Platform": go_platform(),
     }
     return "version.Info{" + ", ".join(f'{name}:"{value}"' for name, value in fields.items()) + "}"

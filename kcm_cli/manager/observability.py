@@ -11,7 +11,7 @@ from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
 from kcm_cli.component.metrics.process import ProcessMetrics, StartTimeOnly
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
-from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit
+from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit, go_platform
 from kcm_cli.engine.context import DebugHandler
 from kcm_cli.machinery.yaml_errors import load
 from kcm_cli.manager.config import Config
@@ -80,7 +80,6 @@ def _manifest(path: str) -> dict[str, str]:
 
 def show_version(registry: Registry, version: EffectiveVersion) -> None:
     """Set the metrics kubernetes_build_info and version_info."""
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     labels = {
         "build_date": "",
         "compiler": platform.python_implementation(),
@@ -90,7 +89,7 @@ def show_version(registry: Registry, version: EffectiveVersion) -> None:
         "go_version": f"python{platform.python_version()}",
         "major": str(BINARY.major),
         "minor": str(BINARY.minor),
-        "platform": f"{platform.system().lower()}/{machine}",
+        "platform": go_platform(),
     }
     build = registry.gauge(
         "kubernetes_build_info",

@@ -11,14 +11,13 @@ upstream: staging/src/k8s.io/controller-manager/pkg/clientbuilder
 """
 
 import logging
-import platform
 from typing import Protocol
 
 import msgspec
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.component.version import GIT_VERSION, go_platform
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View
@@ -39,7 +38,6 @@ NAMESPACE = "kube-system"
 _SHORTEST_LIFETIME_S = 600.0
 _USED_SHARE = 0.8
 _RETRY_DELAYS_S = (0.5, 1.0, 2.0)
-_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
 class ClientSettings(msgspec.Struct, frozen=True):
@@ -59,8 +57,7 @@ class ClientSettings(msgspec.Struct, frozen=True):
         The command is kube-controller-manager's: API servers take the name of the field manager from it, and a
         drop-in must not show up as another owner of fields.
         """
-        system = platform.system().lower()
-        return f"{self.command}/{self.version} ({system}/{_ARCH}) kubernetes/{self.commit}/{name}"
+        return f"{self.command}/{self.version} ({go_platform()}) kubernetes/{self.commit}/{name}"
 
 
 class Clients(Protocol):

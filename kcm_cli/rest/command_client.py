@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.component.version import GIT_VERSION, go_platform
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
@@ -17,7 +17,7 @@ from kcm_cli.rest.session import Session
 async def client_of(found: Access, clock: Clock, purpose: str, *, writes: bool = False) -> AsyncIterator[Client]:
     """A client of a cluster; without ``writes`` it only reads. purpose: for the user agent. Raises TLSFilesError."""
     transport = Authorized(Session(found, clock), found.credentials)
-    agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/{purpose}"
+    agent = f"kcm/{GIT_VERSION} ({go_platform()}) kubernetes/{purpose}"
     limited = transport if writes else ReadOnly(transport)
     client = Client(limited, limiter=Unlimited(), user_agent=agent, clock=clock)
     try:

@@ -1,8 +1,10 @@
 """The release that is emulated."""
 
+import platform
+
 import pytest
 
-from kcm_cli.component.version import BINARY, EffectiveVersion, Version, effective_version
+from kcm_cli.component.version import BINARY, EffectiveVersion, Version, effective_version, go_platform
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,10 @@ def test_versions_out_of_bounds_are_named() -> None:
         "emulation version 1.37 is not between [1.33, 1.36]",
         "minCompatibilityVersion version 1.30 is not between [1.33, 1.37]",
     ]
+
+
+def test_a_machine_is_named_as_go_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    for machine, name in (("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")):
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        assert go_platform() == f"linux/{name}"
