@@ -23,6 +23,7 @@ from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
+from kcm_cli.planning.conditions import is_true
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, shape
@@ -404,4 +405,4 @@ def _number(size: str) -> tuple[int, int]:
 
 def _is_not_ready(node: SimulatedNode) -> bool:
     """Whether the node's status lacks the condition Ready=True."""
-    return not any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
+    return not is_true(node.status.conditions, "Ready")
