@@ -30,7 +30,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.envelope import MEDIA_TYPE
 from kcm_cli.machinery.errors import MachineryError
 from kcm_cli.machinery.kref import KRef
-from kcm_cli.machinery.meta import Object, PartialObject, object_key
+from kcm_cli.machinery.meta import Object, object_key
 from kcm_cli.machinery.raw_fields import restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, body_of, from_response
@@ -223,7 +223,7 @@ async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
         return response
     name = write.name
     if write.verb == CREATE and not name and response.status < 300:
-        name = _name_in(response.body)
+        name, _, _ = _identity_of(response.body)
     fields = {**_fields(write, name), "code": response.status}
     if response.status < 300:
         log.log(level, "Wrote object", extra={"fields": fields})
@@ -309,20 +309,23 @@ def identity_in(body: bytes) -> tuple[str, str, str] | None:
     return name.decode("utf-8", "replace"), uid.decode("utf-8", "replace"), version.decode("utf-8", "replace")
 
 
-def _decoded_identity(body: bytes) -> tuple[str, str, str]:
+def _identity_of(body: bytes) -> tuple[str, str, str]:
+    """Name, uid and version in an answer, whatever its form; empty where it has none."""
+    if (found := identity_in(body)) is not None:
+        return found
     answer = codec.decode_or_none(body, _Answer)
     if answer is None:
         return "", "", ""
     if answer.details is not None:
         return "", answer.details.uid, ""
-    found = answer.metadata or _Identity()
-    return found.name, found.uid, found.resource_version
+    meta = answer.metadata or _Identity()
+    return meta.name, meta.uid, meta.resource_version
 
 
 def _entry(ring: CauseRing, write: Write, sync: int, at: float, response: Response, refused: str = "") -> Wrote:
     request, name, uid, version = write.request, write.name, "", ""
     if 200 <= response.status < 300:
-        named, uid, version = identity_in(response.body) or _decoded_identity(response.body)
+        named, uid, version = _identity_of(response.body)
         name = name or named
     elif response.status:
         error = from_response(response, request)
@@ -348,11 +351,6 @@ def _entry(ring: CauseRing, write: Write, sync: int, at: float, response: Respon
         _owner(write, name),
         refused,
     )
-
-
-def _name_in(body: bytes) -> str:
-    sent = codec.decode_or_none(body, PartialObject)
-    return "" if sent is None else sent.metadata.name
 
 
 def count_writes(registry: Registry) -> Callable[[Write], None]:
