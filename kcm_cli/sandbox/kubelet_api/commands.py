@@ -166,15 +166,16 @@ class Commands:
     ) -> Execution:
         """Run a command in a container. The files that it writes and removes are kept. ``sent``: its standard input;
         is_long: it is too long to be known; on_terminal: it is a terminal."""
-        started = self.started(pod, container, sent)
-        there = replace(started.there, has_long_input=is_long, has_terminal=on_terminal)
-        started = replace(started, there=there)
+        started = self.started(pod, container, sent, on_terminal=on_terminal)
+        started = replace(started, there=replace(started.there, has_long_input=is_long))
         known = started.outcome(command)
         if self.keep(started, known):
             return known
         return replace(known, problem="the names of the files that it writes are too many to be kept")
 
-    def started(self, pod: Pod, container: SimulatedContainer, sent: str | None = None) -> Started:
+    def started(
+        self, pod: Pod, container: SimulatedContainer, sent: str | None = None, *, on_terminal: bool = False
+    ) -> Started:
         """What a command finds that starts now in a container."""
         made, whole = self._made(pod, containers_of(pod.view), container.name)
         for mounted, files, gone in self._written.get(pod.view.uid, ()):
@@ -184,7 +185,9 @@ class Commands:
         program = program_of(container, pod.view, self.objects, _NOTHING, before, self.began(pod, run))
         folders = _folders(program, container, run)
         scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))
-        there = There(made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent)
+        there = There(
+            made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent, has_terminal=on_terminal
+        )
         return Started(pod, container, program, folders, there)
 
     def keep(self, started: Started, known: Execution) -> bool:

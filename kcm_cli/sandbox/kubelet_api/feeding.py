@@ -1,18 +1,17 @@
 """Runs commands in containers for clients that send input: a shell gets its script line by line, others all of it."""
 
-import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
 from hashlib import sha256
 from math import inf
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
+from kcm_cli.sandbox.kubelet_api.keys import INTERRUPTED, MOST_LINE, Keys
 from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.annotations import EXEC, PREFIX
-from kcm_cli.sandbox.programs.execution import Execution
+from kcm_cli.sandbox.programs.execution import Execution, Opened
 from kcm_cli.sandbox.programs.interpreter import SHELLS, program_name
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
 from kcm_cli.sandbox.programs.tar_command import Arriving
@@ -20,8 +19,8 @@ from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.sandbox.views import SimulatedContainer
 
 WHY = "nothing runs in the containers of a sandbox"
-_MOST_LINE, _MOST_PARSED = 1 << 16, 1 << 20
-"""The limits for a line of a script, and for the characters that are parsed until its lines are a whole command."""
+_MOST_PARSED = 1 << 20
+"""The limit for the characters that are parsed until the lines of a script are a whole command."""
 MOST_INPUT = 8 << 20
 """The limit for the input of a command, in bytes. What a longer one contains is unknown."""
 _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
@@ -35,9 +34,7 @@ _COUNTED = re.compile(
 )
 """What clients run that cannot close the input: inspect_k8s_sandbox, and Ansible's k8s_cp."""
 _OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
-_INTERRUPT, _END, _ESCAPE = 3, 4, 27
-_ERASE, _ENTER = (8, 127), (10, 13)
-_INTERRUPTED, _CANNOT = 130, 126
+_CANNOT = 126
 
 
 class Feeding:
@@ -50,7 +47,7 @@ class Feeding:
     async def script(self, pod: Pod, container: SimulatedContainer, shell: tuple[str, ...], console: Console) -> Doc:
         """Run a shell with the script that the client sends. Each line is run as it comes, until the input ends or
         ``exit`` is called."""
-        typed = _Typed(self._commands, self._clock, pod, container, shell, interactive=False)
+        typed = _Typed(self._commands, self._clock, pod, container, Opened(shell), interactive=False)
         rest = bytearray()
         while data := await console.stdin.read():
             rest += data
@@ -62,7 +59,7 @@ class Feeding:
                     await self.play(known, console, typed.where, typed.passed_s)
                 if ended_:
                     return ended(typed.code)
-            if len(rest) > _MOST_LINE:
+            if len(rest) > MOST_LINE:
                 await console.write(f"{shell[0]}: {_TOO_LONG}".encode(), error=True)
                 return ended(_CANNOT)
         known, _ = typed.line(_text(rest), last=True)
@@ -74,37 +71,44 @@ class Feeding:
 
     async def terminal(self, pod: Pod, container: SimulatedContainer, shell: tuple[str, ...], console: Console) -> Doc:
         """Run a shell on a terminal: with a prompt, an echo, erasure and interrupts."""
+        return await self._prompted(pod, container, Opened(shell), console, Keys(console))
+
+    async def on_terminal(
+        self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console
+    ) -> Doc:
+        """Run another command on a terminal: with what is typed, if it reads that. A key interrupts it, and a shell
+        that it starts last goes on."""
+        keys, sent = Keys(console), bytearray()
+        if self._commands.started(pod, container, "", on_terminal=True).reads(command):
+            async for line in keys.lines():
+                if line is None:
+                    return ended(INTERRUPTED)
+                sent += line if len(sent) < MOST_INPUT else b""
+        known = self._commands.run(pod, container, command, _text(sent), on_terminal=True)
+        if await keys.interrupts(self.play(known, console, (pod.key, container.name)), by_end=False):
+            return ended(INTERRUPTED)
+        if known.shell is not None:
+            return await self._prompted(pod, container, known.shell, console, keys)
+        return failed(known.problem, container.name) if known.problem else ended(known.code)
+
+    async def _prompted(
+        self, pod: Pod, container: SimulatedContainer, shell: Opened, console: Console, keys: Keys
+    ) -> Doc:
         typed = _Typed(self._commands, self._clock, pod, container, shell, interactive=True)
-        keys, line = _Keys(console), bytearray()
         await console.write(typed.prompt)
-        async for key in keys:
-            if key in _ENTER:
-                await console.write(b"\r\n")
-                known, ended_ = typed.line(_text(line) + "\n")
-                line.clear()
+        async for line in keys.lines():
+            if line is None:
+                typed.interrupt()
+            else:
+                known, ended_ = typed.line(_text(line))
                 if known is not None and await keys.interrupts(self.play(known, console, typed.where, typed.passed_s)):
                     typed.interrupt()
                     ended_ = False
                 if ended_:
-                    break
-                await console.write(typed.prompt)
-            elif key in _ERASE:
-                if line:
-                    line[:] = _text(line)[:-1].encode("utf-8", "surrogateescape")
-                    await console.write(b"\b \b")
-            elif key == _INTERRUPT:
-                typed.interrupt()
-                line.clear()
-                await console.write(b"^C\r\n" + typed.prompt)
-            elif key == _END:
-                if not line:
-                    await console.write(b"\r\n")
-                    break
-            elif key >= 32 or key == 9:
-                line.append(key)
-                await console.write(bytes([key]))
-                if len(line) > _MOST_LINE:
-                    line.clear()
+                    return ended(typed.code)
+            await console.write(typed.prompt)
+        if not keys.ended:
+            await console.write(b"\r\n")
         return ended(typed.code)
 
     async def input(self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
@@ -165,7 +169,7 @@ class _Typed:
         clock: Clock,
         pod: Pod,
         container: SimulatedContainer,
-        shell: tuple[str, ...],
+        shell: Opened,
         *,
         interactive: bool,
     ) -> None:
@@ -219,60 +223,7 @@ class _Typed:
     def interrupt(self) -> None:
         """Drop the current line, and end the command that runs."""
         self._pending, self._parsed = "", 0
-        self._session.interrupt(self._clock.monotonic() - self._began_s, _INTERRUPTED)
-
-
-class _Keys:
-    """The bytes that a terminal sends, without the escape sequences of other keys."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._waiting: deque[int] = deque()
-        self._ended = False
-
-    async def __aiter__(self) -> AsyncIterator[int]:
-        escaped = False
-        while True:
-            while not self._waiting:
-                if self._ended or not (data := await self._console.stdin.read()):
-                    return
-                self._waiting += data
-            key = self._waiting.popleft()
-            if key == _ESCAPE:
-                escaped = True
-            elif not escaped:
-                yield key
-            elif key not in b"[O0123456789;":
-                escaped = False
-
-    async def interrupts(self, work: Coroutine[object, object, object]) -> bool:
-        """Wait for work, or until the interrupt key or the end of the input ends it; returns whether that happened.
-        Other keys are kept for later, as many as a line has."""
-        task = asyncio.ensure_future(work)
-        try:
-            while not task.done() and not self._ended:
-                reading = asyncio.ensure_future(self._console.stdin.read())
-                await asyncio.wait((task, reading), return_when=asyncio.FIRST_COMPLETED)
-                if not reading.done():
-                    reading.cancel()
-                    await asyncio.wait((reading,))
-                data = b"" if reading.cancelled() else reading.result()
-                self._ended = not data and not reading.cancelled()
-                if _INTERRUPT in data:
-                    self._waiting.clear()  # as terminals do
-                    self._keep(data.rpartition(bytes([_INTERRUPT]))[2])
-                    await self._console.write(b"^C\r\n")
-                    return True
-                self._keep(data)
-            if task.done():
-                task.result()
-            return not task.done()
-        finally:
-            task.cancel()
-            await asyncio.wait((task,))
-
-    def _keep(self, data: bytes) -> None:
-        self._waiting += data[: max(0, _MOST_LINE - len(self._waiting))]
+        self._session.interrupt(self._clock.monotonic() - self._began_s, INTERRUPTED)
 
 
 def bare(command: tuple[str, ...]) -> tuple[str, ...]:

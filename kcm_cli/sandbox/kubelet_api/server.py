@@ -373,7 +373,6 @@ class KubeletApi:
             return partial(feeding.script if scripted else feeding.terminal, pod, container, command)
 
         async def run(console: Console) -> Doc:
-            where = pod.key, name
             if not command and wanted.stdin and self.talks.waits(pod, container):
                 talk = self._while_running(partial(self.talks.talk, pod, container, current), pod, name)
                 await self._to_its_end(talk, console, whole=container.stdin_once)
@@ -382,11 +381,9 @@ class KubeletApi:
                 return await self._attached(pod, name, current, console)
             if scripted and self.commands.started(pod, container, "").reads(command):
                 return await feeding.input(pod, container, command, console)
-            known = self.commands.run(pod, container, command, on_terminal=wanted.stdin and wanted.tty)
-            if known.shell:
-                await feeding.play(known, console, where)
-                return await feeding.terminal(pod, container, known.shell, console)
-            return await feeding.carried_out(known, console, where)
+            if wanted.stdin and wanted.tty:
+                return await feeding.on_terminal(pod, container, command, console)
+            return await feeding.carried_out(self.commands.run(pod, container, command), console, (pod.key, name))
 
         return run
 

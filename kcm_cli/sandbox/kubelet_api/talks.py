@@ -14,6 +14,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import Feeding, bare, ended, is_shell
+from kcm_cli.sandbox.kubelet_api.keys import INTERRUPTED, Keys
 from kcm_cli.sandbox.kubelet_api.pods import Pod, Run
 from kcm_cli.sandbox.nodes.container_program import is_pause, program_of
 from kcm_cli.sandbox.programs.execution import Written
@@ -110,7 +111,7 @@ class Talks:
     async def _talk(self, pod: Pod, container: SimulatedContainer, heard: "_Heard") -> Doc:
         words = self._words(pod, container)
         if bare(words) in CAT:
-            found = await echoed(heard)
+            found = await echoed(heard, is_first=True)
         elif is_shell(words):
             shell = self._feeding.terminal if heard.wanted.tty else self._feeding.script
             found = await shell(pod, container, words, heard)
@@ -174,8 +175,15 @@ class _Heard(Console):
         await self._console.write(data, error=error)
 
 
-async def echoed(console: Console) -> Doc:
-    """``cat`` of the client's input."""
+async def echoed(console: Console, *, is_first: bool = False) -> Doc:
+    """``cat`` of the client's input. is_first: the first process of a container, which no key interrupts."""
+    if console.wanted.tty:
+        async for line in Keys(console).lines():
+            if line is not None:
+                await console.write(line.replace(b"\n", b"\r\n"))
+            elif not is_first:
+                return ended(INTERRUPTED)
+        return ended(0)
     while data := await console.stdin.read():
         await console.write(data)
     return ended(0)

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
 from kcm_cli.sandbox.nodes.volumes import Objects, Volumes, sub_path_of
 from kcm_cli.sandbox.programs import simulate as simulation
-from kcm_cli.sandbox.programs.execution import Execution
+from kcm_cli.sandbox.programs.execution import Execution, Opened
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.programs.signals import Signals
 from kcm_cli.sandbox.programs.simulate import Environment
@@ -65,9 +65,9 @@ class Program(msgspec.Struct, frozen=True):
         """As ``simulate.answer``."""
         return simulation.answer(command, self.env, there, self.volumes)
 
-    def session(self, command: Sequence[str], there: There, *, interactive: bool = False) -> simulation.Session:
+    def session(self, shell: Opened, there: There, *, interactive: bool = False) -> simulation.Session:
         """As ``simulate.Session``."""
-        return simulation.Session(command, self.env, there, self.volumes, interactive=interactive)
+        return simulation.Session(shell, self.env, there, self.volumes, interactive=interactive)
 
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,6 +1,6 @@
 """The outcome of a simulated command: its end, exit code, output and files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +25,14 @@ class Written(NamedTuple):
     error: bool = False
 
 
+class Opened(msgspec.Struct, frozen=True):
+    """A shell on a terminal: its words, and its working directory and variables; by default those of its container."""
+
+    words: tuple[str, ...]
+    folder: str = ""
+    env: Mapping[str, str | None] | None = None
+
+
 class Execution(msgspec.Struct, frozen=True):
     """Seconds until the command ends (infinite: not by itself), its exit code, and the files at its end."""
 
@@ -44,8 +52,8 @@ class Execution(msgspec.Struct, frozen=True):
     """Whether ``output`` is all of its output."""
     signals: tuple[tuple[float, str], ...] = ()
     """Seconds from the start, and the signals that it sends to the first process of its container."""
-    shell: tuple[str, ...] = ()
-    """The shell that it starts last on its terminal; empty if it starts none."""
+    shell: Opened | None = None
+    """The shell that it starts last on its terminal."""
     problem: str = ""
     """Why it, or the rest of it, cannot be simulated; empty if it can."""
 

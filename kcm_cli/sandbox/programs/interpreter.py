@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.programs import builtins, environment_commands, file_commands, syntax, text_commands
 from kcm_cli.sandbox.programs.control import Ended, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Refused, TooMuch, Unknown, Unsupported
-from kcm_cli.sandbox.programs.execution import Execution, Written
+from kcm_cli.sandbox.programs.execution import Execution, Opened, Written
 from kcm_cli.sandbox.programs.expansion import Expansion
 from kcm_cli.sandbox.programs.shell import AWAY, ERRORS, LEAVE, OUTPUT, SCRIPT_ERROR, Job, Shell, Sink
 from kcm_cli.sandbox.programs.tar_command import tar
@@ -113,7 +113,7 @@ class Interpreter(Shell):
                 self.depth -= 1
                 return SCRIPT_ERROR
         elif self.has_terminal:
-            self.shell, self.code = tuple(words), 0
+            self.shell, self.code = Opened(tuple(words), self.folder, self.variables.passed_on()), 0
             raise Ended
         elif self.input is not None:
             text, self.input, parameters = self.input, "", []

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, Returned
 from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown, Unsupported
-from kcm_cli.sandbox.programs.execution import Written
+from kcm_cli.sandbox.programs.execution import Opened, Written
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
 from kcm_cli.sandbox.programs.variables import Variables
 
@@ -102,7 +102,7 @@ class Shell(msgspec.Struct):
     """Whether variables that are not known are not set; otherwise the image may set them."""
     has_terminal: bool = False
     """Whether the input is a terminal."""
-    shell: tuple[str, ...] = ()
+    shell: Opened | None = None
     """The shell that it has started on its terminal, after which it does nothing."""
     has_long_input: bool = False
     """Whether the input is unknown since it is too long."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.programs.control import Ended, Failed, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown, Unsupported
-from kcm_cli.sandbox.programs.execution import Execution, Written
+from kcm_cli.sandbox.programs.execution import Execution, Opened, Written
 from kcm_cli.sandbox.programs.filesystem import FileSystem, Host, There, Work
 from kcm_cli.sandbox.programs.interpreter import Interpreter
 from kcm_cli.sandbox.programs.shell import LEAVE, MOST_STEPS
@@ -139,19 +139,14 @@ class Session:
     """A shell that reads its script line by line."""
 
     def __init__(
-        self,
-        words: Sequence[str],
-        env: Environment,
-        files: There,
-        host: Host | None = None,
-        *,
-        interactive: bool = False,
+        self, shell: Opened, env: Environment, files: There, host: Host | None = None, *, interactive: bool = False
     ) -> None:
-        """words: the shell and its options. interactive: errors do not end it."""
+        """interactive: errors do not end it."""
         self._interactive = interactive
-        self._machine = _machine(files, env, host, Work(MOST_WORK), assumes=True)
-        self._machine.called = words[0]
-        self._machine.variables.zero = words[0]
+        own = env if shell.env is None else shell.env
+        self._machine = _machine(files, own, host, Work(MOST_WORK), assumes=True)
+        self._machine.folder = shell.folder or self._machine.folder
+        self._machine.called = self._machine.variables.zero = shell.words[0]
         self._machine.depth, self._machine.input = 1, ""
 
     @property

@@ -676,6 +676,19 @@ def test_a_shell_on_a_terminal(kcm_sandbox, kcm_namespace, core, pod, command):
     assert shell.returncode == 3
 
 
+@pytest.mark.parametrize(("command", "shown"), [(["sleep", "1h"], "^C\r\n"), (["cat"], "x\r\nx\r\n^C\r\n")])
+def test_a_key_interrupts_a_command_on_a_terminal(kcm_namespace, core, pod, command, shown):
+    found = stream(
+        core.connect_get_namespaced_pod_exec, pod("a"), kcm_namespace, command=command,
+        stdout=True, stderr=True, stdin=True, tty=True, _preload_content=False,
+    )  # fmt: skip
+    found.write_stdin("x\r")
+    found.write_stdin("\x03")
+    found.run_forever(timeout=60)
+    found.close()
+    assert (found.read_stdout(), found.returncode) == (shown, 130)
+
+
 def test_a_command_ends_the_container(kcm_sandbox, kcm_namespace, core):
     trap = "trap 'exit 7' TERM; while true; do sleep 1; done"
     spec = {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i", "command": ["sh", "-c", trap]}]}

@@ -1,44 +1,75 @@
-"""Keys of a terminal, and commands that say how much input they read."""
+"""Commands that say how much input they read, and commands on terminals."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from kcm_cli.sandbox.kubelet_api.feeding import _COUNTED, _MOST_LINE, _Keys
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
+from kcm_cli.sandbox.kubelet_api.commands import Commands
+from kcm_cli.sandbox.kubelet_api.feeding import _COUNTED, Feeding, ended
+from kcm_cli.sandbox.kubelet_api.pods import Pod
+from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.remote import Console, Wanted
 
-pytestmark = pytest.mark.real_time
 
+class Terminal:
+    """A client with a terminal, and what it shows."""
 
-class Typing:
-    """A console whose user types as fast as it is read, and in the end something else."""
-
-    def __init__(self, parts: int, last: bytes) -> None:
-        self.stdin = self
-        self.parts, self.last = parts, last
-
-    async def read(self) -> bytes:
-        self.parts -= 1
-        if self.parts < 0:
-            return b""
-        return b"x" * 16384 if self.parts else self.last
+    def __init__(self) -> None:
+        self.wanted = Wanted(stdin=True, stdout=True, stderr=True, tty=True)
+        self.stdin = Pipe()
+        self.shown = ""
 
     async def write(self, data: bytes, *, error: bool = False) -> None:
-        pass
+        self.shown += data.decode()
 
 
-async def test_keys_that_are_typed_while_a_command_runs_are_bounded() -> None:
-    console: Any = Typing(1000, b"x")
-    keys = _Keys(console)
-    assert await keys.interrupts(asyncio.Event().wait())  # the end of the input ends it
-    assert len(keys._waiting) == _MOST_LINE
+async def told(*command: str, typed: tuple[str, ...] = (), pause_s: float = 5.0) -> tuple[str, Doc | None]:
+    """What a terminal shows of a command with these keys, with a pause before each and after the last one, and the end
+    of the command if there is one then."""
+    clock, client = LoopClock(), Terminal()
+    issue: Any = None
+    container = {"name": "c", "image": "i", "env": [{"name": "A", "value": "a"}]}
+    doc = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "spec": {"containers": [container]}}
+    of = Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)
+    feeding = Feeding(Commands(Store(), clock, issue), clock)
+    work = asyncio.ensure_future(
+        feeding.on_terminal(of, of.view.spec.containers[0], command, cast(Console, client)),
+    )
+    for keys in typed:
+        await clock.sleep(pause_s)
+        await client.stdin.write(keys.encode())
+    await clock.sleep(pause_s)
+    over = work.result() if work.done() else None
+    work.cancel()
+    await asyncio.wait([work])
+    return client.shown, over
 
 
-async def test_an_interrupt_drops_the_keys_before_it() -> None:
-    console: Any = Typing(1000, b"y\x03exit\n")
-    keys = _Keys(console)
-    assert await keys.interrupts(asyncio.Event().wait())
-    assert bytes([key async for key in keys]) == b"exit\n"
+@pytest.mark.parametrize(
+    "command", [("sleep", "1000"), ("sh", "-c", "while true; do sleep 1; done"), ("tail", "-f", "/dev/null")]
+)
+async def test_a_key_interrupts_a_command(command: tuple[str, ...]) -> None:
+    assert await told(*command, typed=("x",)) == ("", None)
+    assert await told(*command, typed=("x", "\x03")) == ("^C\r\n", ended(130))
+
+
+async def test_a_command_reads_what_is_typed() -> None:
+    wrote, counted = "cat > /tmp/f; wc -l < /tmp/f", "a\r\nbc\b \bd\r\n"
+    assert await told("sh", "-c", wrote, typed=("a\r", "bc\x7fd\r", "\x04")) == (f"{counted}2\r\n", ended(0))
+    assert await told("sh", "-c", wrote, typed=("a\r", "b\x03")) == ("a\r\nb^C\r\n", ended(130))
+
+
+async def test_a_shell_that_a_command_starts_finds_its_folder_and_variables() -> None:
+    command = ("sh", "-c", "export B=b C; D=d; cd /tmp && exec env E=e bash")
+    shown, over = await told(*command, typed=("echo $A$B$C$D$E; pwd\r", "exit 3\r"))
+    assert shown == "/tmp # echo $A$B$C$D$E; pwd\r\nabe\r\n/tmp\r\n/tmp # exit 3\r\n"
+    assert over == ended(3)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kcm_cli.sandbox.programs.execution import Opened
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.interpreter import PROGRAMS
 from kcm_cli.sandbox.programs.simulate import Session, answer
@@ -197,7 +198,7 @@ def fed(session: Session, *lines: str) -> list[tuple[str, int] | None]:
 
 
 def test_a_shell_answers_each_line() -> None:
-    session = Session(["sh"], ENV, THERE)
+    session = Session(Opened(("sh",)), ENV, THERE)
     lines = ("echo a\n", "foobar\n", "X=1; cd /d\n", "cat /app/x\n", "echo $? $X; ls\n", "if true\n", "if then\n")
     assert fed(session, *lines)[:3] == [("a\n", 0), ("sh: foobar: not found\n", 127), ("", 0)]
     refused, after, incomplete, _ = fed(session, *lines[3:])
@@ -211,15 +212,17 @@ def test_a_shell_ends() -> None:
         (("f() { exit 4; }\n", "f\n"), 4),
         (("exec false\n",), 1),
     ):
-        session = Session(["sh"], ENV, THERE)
+        session = Session(Opened(("sh",)), ENV, THERE)
         *_, last = [session.feed(line, THERE, 0.0) for line in lines]
         assert last is not None and last[1] and session.code == code
-    errors = [Session(["sh"], ENV, THERE, interactive=on).feed("${x:?no}\n", THERE, 0.0) for on in (False, True)]
+    errors = [
+        Session(Opened(("sh",)), ENV, THERE, interactive=on).feed("${x:?no}\n", THERE, 0.0) for on in (False, True)
+    ]
     assert [found is not None and found[1] for found in errors] == [True, False]
 
 
 def test_a_shell_keeps_its_state_after_what_it_cannot_simulate() -> None:
-    session = Session(["sh"], ENV, THERE)
+    session = Session(Opened(("sh",)), ENV, THERE)
     fed(session, "f() { sh -c 'cat /app/x'; }\n", "X=1 f 2>/d/e | cat\n")
     assert fed(session, "echo $X. $0\n") == [(". sh\n", 0)]
 

@@ -824,9 +824,9 @@ def test_hidden_names_in_the_folder_of_a_config_map(options: str, text: str | No
 def test_a_shell_on_a_terminal_is_used_there() -> None:
     there = There(input="", has_terminal=True)
     known = simulate(["sh", "-c", "echo hi; exec bash -l; echo no"], {}, there)
-    assert known is not None and known.shell == ("bash", "-l")
+    assert known is not None and known.shell is not None and known.shell.words == ("bash", "-l")
     assert [each.text for each in known.output] == ["hi\n"]
     known = simulate(["sh", "-c", "echo hi; (bash || sh)"], {}, there)
-    assert known is not None and known.shell == ("bash",)
+    assert known is not None and known.shell is not None and known.shell.words == ("bash",)
     known = simulate(["sh", "-c", "sh; echo after"], {}, There(input="echo in\n"))
-    assert known is not None and known.shell == () and [each.text for each in known.output] == ["in\n", "after\n"]
+    assert known is not None and known.shell is None and [each.text for each in known.output] == ["in\n", "after\n"]
