@@ -54,6 +54,10 @@ class LoopClock:
     clock moves with it.
     """
 
+    _machine = staticmethod(time.monotonic)
+    """The machine's clock. Held here, where what stops clocks in tests (freezegun) does not replace it: other threads
+    of the process, such as a sandbox's, need it."""
+
     def __init__(self, epoch: datetime | None = None) -> None:
         self._epoch = epoch
         self._start: float | None = None
@@ -67,7 +71,7 @@ class LoopClock:
         try:
             return asyncio.get_running_loop().time()
         except RuntimeError:
-            return time.monotonic()
+            return self._machine()
 
     async def sleep(self, delay_s: float) -> None:
         await asyncio.sleep(max(0.0, delay_s))
@@ -87,4 +91,4 @@ class RealClock(LoopClock):
     is virtual."""
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return self._machine()

@@ -23,7 +23,7 @@ _UNACKNOWLEDGED, _UNSENT = 0x5411, 0x894B
 """SIOCOUTQ and SIOCOUTQNSD of Linux: how many bytes of a socket its peer has not acknowledged, and how many of them
 have not been sent, for the peer's buffer is full."""
 _NO_BYTES = b"\0\0\0\0"
-_REAL = RealClock()
+REAL = RealClock()
 _UNSENT_S, _SENT_S = 0.2, 0.003
 """The maximum real time for bytes that are not read, and for those that have been sent, which the peer's kernel has at
 once, but may acknowledge 40 ms later."""
@@ -83,9 +83,9 @@ class Time:
         loops = (lead, *followers) if followers and lead is not None else ()
         found = [one for loop in loops for one in under_way(loop)]
         if found != self._under_way:
-            self._under_way, self._since = found, _REAL.monotonic()
+            self._under_way, self._since = found, REAL.monotonic()
         patience_s = max((_UNSENT_S if unsent else _SENT_S for _, _, unsent in found), default=0.0)
-        return not found or _REAL.monotonic() - self._since > patience_s
+        return not found or REAL.monotonic() - self._since > patience_s
 
     def restless(self) -> list[str]:
         """Where the followers are that are not idle. For errors; called from any thread."""
@@ -154,7 +154,7 @@ class FollowingLoop(asyncio.SelectorEventLoop):
         time.join(self)
 
     def time(self) -> float:
-        return super().time() + self._shared.offset_s
+        return REAL.monotonic() + self._shared.offset_s
 
     def at_rest(self) -> bool:
         """Whether it waits for time or for other loops."""

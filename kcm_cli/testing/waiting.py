@@ -7,11 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from kcm_cli.component.clock import RealClock
 from kcm_cli.rest.errors import NotFound
 
 T = TypeVar("T")
 Errors = type[Exception] | Collection[type[Exception]]
 POLL_S = 0.02
+_REAL = RealClock()
 IGNORED = (AssertionError, LookupError, NotFound)
 """The errors that count as false by default: also those of keys, items and objects that are not there yet."""
 
@@ -106,11 +108,11 @@ class _Patience:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._deadline = time.monotonic() + timeout_s
+        self._deadline = _REAL.monotonic() + timeout_s
 
     def after(self, last: object) -> None:
         """Raises TimeoutError after the timeout."""
         __tracebackhide__ = True
-        if time.monotonic() > self._deadline:
+        if _REAL.monotonic() > self._deadline:
             message = f"not true after {self._timeout_s:g} s; the last answer was {reprlib.repr(last)}"
             raise TimeoutError(message) from (last if isinstance(last, Exception) else None)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from kcm_cli.testing.following import FollowingLoop, Time
+from kcm_cli.testing.following import REAL, FollowingLoop, Time
 
 PATIENCE_S = 0.0
 """No part of the cluster needs real time, so that an hour takes as long as the work in it."""
@@ -100,7 +100,7 @@ class WarpLoop(asyncio.SelectorEventLoop):
         self._warp.loop = self
 
     def time(self) -> float:
-        return super().time() + self._warp.shared.offset_s
+        return REAL.monotonic() + self._warp.shared.offset_s
 
     def follower(self) -> FollowingLoop:
         """A new loop for another thread that shares this clock."""

@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 from kcm_cli.api.well_known import MASTERS
+from kcm_cli.component.clock import RealClock
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
 from kcm_cli.testing.operators import Operator, OperatorError, Program
 from kcm_cli.testing.perturb.host import OPERATORS, Host, Measure, Subject
@@ -23,6 +24,7 @@ from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.warp import Stalled
 
 T = TypeVar("T")
+_REAL = RealClock()
 
 _QUIET_S = 600.0
 _IDLE_S, _LIMIT_S = 70.0, 1800.0
@@ -124,14 +126,14 @@ class Trial:
 
         Raises OperatorError if it ends, in a reference. With a perturbation it is restarted later.
         """
-        began = time.monotonic()
+        began = _REAL.monotonic()
         deadline = began + (_START_S if one.virtual else _REAL_START_S)
         requests = self._interceptor.requests
-        while time.monotonic() < deadline and not self.host.run(lambda: self._watches(one.user)):
+        while _REAL.monotonic() < deadline and not self.host.run(lambda: self._watches(one.user)):
             if not one.alive() and self.fired:
                 return
             one.check()
-            if self._interceptor.requests > requests and time.monotonic() > began + _POLLS_S:
+            if self._interceptor.requests > requests and _REAL.monotonic() > began + _POLLS_S:
                 return
             if one.virtual:
                 self._advance(0.1)
@@ -282,10 +284,10 @@ class Trial:
         self._joined()
         self._revive()
         if not self._virtual:
-            start = time.monotonic()
+            start = _REAL.monotonic()
             time.sleep(_REAL_STEP_S)
             self._advance(1.0)
-            return time.monotonic() - start
+            return _REAL.monotonic() - start
         self._advance(seconds)
         return seconds
 

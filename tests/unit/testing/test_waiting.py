@@ -1,6 +1,7 @@
 """Polling until a condition is true."""
 
 import asyncio
+import time
 from itertools import count
 
 import pytest
@@ -46,6 +47,12 @@ def test_the_last_error_is_the_cause() -> None:
     with pytest.raises(TimeoutError, match="KeyError") as raised:
         wait(lambda: {}["a"], 0, KeyError)
     assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_a_wait_ends_in_a_test_that_stops_the_clock_of_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 1.7e9)
+    with pytest.raises(TimeoutError, match="not true after 0.01 s"):
+        wait(lambda: False, 0.01, ())
 
 
 def test_an_awaitable_condition() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterator
 
 import pytest
 
-from kcm_cli.component.clock import in_real_time
+from kcm_cli.component.clock import RealClock, in_real_time
 from kcm_cli.testing import warp
 from kcm_cli.testing.warp import Stalled, WarpLoop
 
@@ -70,6 +70,18 @@ def test_between_advances_time_is_real(loop: WarpLoop) -> None:
     assert least <= passed <= time.monotonic() - outer
     loop.advance(100, patience_s=0)
     assert on(loop, now()) - start >= 100
+
+
+def test_a_test_that_stops_the_clock_of_its_process_stops_no_loop(loop: WarpLoop, monkeypatch) -> None:
+    """As freezegun does, whose clock jumps to the time of day, too."""
+    follower = loop.follower()
+    before = loop.time(), follower.time(), RealClock().monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: 1.7e9)
+    on(loop, asyncio.sleep(0.01))
+    loop.advance(5, patience_s=0)
+    passed = loop.time() - before[0], follower.time() - before[1], RealClock().monotonic() - before[2]
+    assert all(0.01 <= seconds < 1000 for seconds in passed)
+    follower.close()
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
