@@ -4,7 +4,6 @@ https://codeberg.org/hjacobs/pytest-kind: ``KindCluster``. What is about images,
 nothing.
 """
 
-import os
 import subprocess
 from collections import deque
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from kcm_cli.testing.pointing import environment
 from kcm_cli.testing.sandbox import Sandbox
 
 _END_S = 5
@@ -48,7 +48,9 @@ class KindCluster:
 
     def kubectl(self, *args: str, **options: Any) -> str:
         """Run kubectl, and return what it prints. options: of ``check_output``. Raises CalledProcessError."""
-        printed: str = subprocess.check_output(["kubectl", *args], env=self._environment(), encoding="utf-8", **options)
+        printed: str = subprocess.check_output(
+            ["kubectl", *args], env=environment(str(self.kubeconfig_path)), encoding="utf-8", **options
+        )
         return printed
 
     @contextmanager
@@ -61,7 +63,9 @@ class KindCluster:
         Raises RuntimeError if kubectl does not forward.
         """
         words = ["kubectl", "port-forward", service_or_pod_name, f"{local_port or ''}:{remote_port}", *args]
-        with subprocess.Popen(words, env=self._environment(), stdout=subprocess.PIPE, encoding="utf-8") as process:
+        with subprocess.Popen(
+            words, env=environment(str(self.kubeconfig_path)), stdout=subprocess.PIPE, encoding="utf-8"
+        ) as process:
             assert process.stdout is not None
             rest = Thread(target=deque, args=(process.stdout, 0), daemon=True)  # a line for each connection
             try:
@@ -74,6 +78,3 @@ class KindCluster:
                 process.terminate()
                 if rest.ident is not None:
                     rest.join(_END_S)
-
-    def _environment(self) -> dict[str, str]:
-        return {**os.environ, "KUBECONFIG": str(self.kubeconfig_path)}

@@ -16,20 +16,18 @@ import inspect
 import os
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, Self
 
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.testing.following import FollowingLoop
+from kcm_cli.testing.pointing import environment, pointing_to
 from kcm_cli.testing.whereabouts import whereabouts
 
 Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
 """See the module."""
-READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
-"""Modules that read KUBECONFIG when they are imported."""
 STOP_S, KILL_S = 10.0, 0.1
 """How long to wait for an operator that is stopped, and for one that is killed, which has no access to the server."""
 
@@ -233,26 +231,6 @@ class Identity:
         self._sever(self._token)
 
 
-@contextlib.contextmanager
-def pointing_to(kubeconfig: str) -> Iterator[None]:
-    """Sets KUBECONFIG, and the values that client libraries have read from it, to this path."""
-    before = os.environ.get("KUBECONFIG")
-    modules = [sys.modules[name] for name in READ_AT_IMPORT if name in sys.modules]
-    read = [(module, module.KUBE_CONFIG_DEFAULT_LOCATION) for module in modules]
-    os.environ["KUBECONFIG"] = kubeconfig
-    for module in modules:
-        setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", kubeconfig)  # noqa: B010 - no attribute that types know
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("KUBECONFIG", None)
-        else:
-            os.environ["KUBECONFIG"] = before
-        for module, value in read:
-            setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", value)  # noqa: B010
-
-
 class _OnThread:
     """Work on a thread of its own."""
 
@@ -341,8 +319,7 @@ class _Process:
     """A command. Its output goes to the test's output. What it has started ends with it, unless in another session."""
 
     def __init__(self, command: Sequence[str], kubeconfig: str) -> None:
-        environment = {**os.environ, "KUBECONFIG": kubeconfig}
-        self._process = subprocess.Popen(list(command), env=environment, start_new_session=True)
+        self._process = subprocess.Popen(list(command), env=environment(kubeconfig), start_new_session=True)
         guard = ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)]
         null = subprocess.DEVNULL
         try:

@@ -11,8 +11,9 @@ from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.testing.asynchronous import AsyncSandbox
 from kcm_cli.testing.kind import KindCluster
-from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
+from kcm_cli.testing.operators import Operator, OperatorError, Program
 from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
+from kcm_cli.testing.pointing import pointing_to
 from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, Starter, UnhitFault
 from kcm_cli.testing.warp import Stalled
 

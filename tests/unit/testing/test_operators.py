@@ -183,3 +183,14 @@ def test_an_operator_that_does_not_stop_says_where_it_is(monkeypatch):
         with pytest.raises(OperatorError, match=where), operator(program):
             pass
     released.set()
+
+
+def test_a_command_finds_its_cluster_and_no_other(monkeypatch, tmp_path):
+    """In a pod of a CI system, which has a cluster of its own."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    out = tmp_path / "out"
+    running = operator(["sh", "-c", f"echo $KUBECONFIG,$KUBERNETES_SERVICE_HOST > {out}"])
+    running.start()
+    running._run._process.wait()
+    running.kill()
+    assert out.read_text() == "/no/kubeconfig,\n"
