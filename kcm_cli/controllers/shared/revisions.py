@@ -10,7 +10,7 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, ControllerRevision
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.machinery.same import same
 from kcm_cli.planning.actions import Delete, Path, Value
 from kcm_cli.rest.errors import AlreadyExists, NotFound
@@ -33,14 +33,17 @@ class Revisions:
         return claimable(self._store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
-        """Create a revision. Returns an existing one of this name if its data is equal, else None."""
+        """Create a revision. Returns an existing one of this name if its data is equal and no other object controls it,
+        else None. That of a former owner, whose name may be the same, goes with that."""
         try:
             return await self._client.create(
                 CONTROLLER_REVISIONS, owner.namespace, body, reason="no revision has the template"
             )
         except AlreadyExists:
             existing = await self._client.get(CONTROLLER_REVISIONS, owner.namespace, name)
-            return existing if same(existing.data, data) else None
+            ref = controller_of(existing)
+            free = ref is None or ref.uid == owner.uid
+            return existing if free and same(existing.data, data) else None
 
     async def change(self, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
         """Write the changes, which are computed again after a conflict. Returns the updated revision."""

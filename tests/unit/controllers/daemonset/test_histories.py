@@ -140,6 +140,21 @@ async def test_a_collision_is_not_counted_for_another_daemonset_of_the_name(worl
         assert not (await story.status()).get("collisionCount")
 
 
+async def test_a_daemonset_that_is_made_again_has_a_revision_of_its_own(world: World):
+    """And not that of the former one, which the garbage collector deletes: nothing could be rolled back."""
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        await world.delete(DAEMON_SETS, "agent", propagation="Background")
+        await story.make()
+        await world.wait(30)
+        uid = (await world.get(DAEMON_SETS, "agent"))["metadata"]["uid"]
+        owners = [found["metadata"]["ownerReferences"][0]["uid"] for found in (await revisions(world)).values()]
+        assert owners.count(uid) == 1
+        assert (await story.status())["updatedNumberScheduled"] == 3
+
+
 async def test_history_is_limited_except_for_revisions_of_pods(world: World):
     story = Story(world)
     async with story.running():

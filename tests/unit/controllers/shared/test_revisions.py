@@ -20,13 +20,18 @@ OWNER = DaemonSet(metadata=ObjectMeta("d", "ns", "u"))
 NAMED = b'{"metadata": {"name": "r"}}'
 
 
-def revision(data, version="7", number=1):
+def revision(data, version="7", number=1, owner=""):
     metadata = {"name": "r", "namespace": "ns", "uid": "r-uid", "resourceVersion": version}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": "DaemonSet", "name": "d", "uid": owner, "controller": True}]
     return {"metadata": metadata, "data": data, "revision": number}
 
 
 def refusal(status, reason):
     return status, {"kind": "Status", "reason": reason, "code": status, "message": "no"}
+
+
+TAKEN = refusal(409, "AlreadyExists")
 
 
 class Server(Answering):
@@ -63,8 +68,10 @@ def with_revisions(server, work):
     ("answers", "found", "waits"),
     [
         pytest.param([(201, revision({"a": 1}))], True, True, id="created"),
-        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, True, id="created before"),
-        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, True, id="another"),
+        pytest.param([TAKEN, (200, revision({"a": 1}))], True, True, id="created before"),
+        pytest.param([TAKEN, (200, revision({"a": 1}, owner="u"))], True, True, id="created before, by its owner"),
+        pytest.param([TAKEN, (200, revision({"a": 1}, owner="former"))], False, True, id="of a former owner"),
+        pytest.param([TAKEN, (200, revision({"a": 2}))], False, True, id="another"),
     ],
 )
 def test_creating_a_revision(answers, found, waits):

@@ -401,6 +401,29 @@ async def test_a_collision_of_revision_names_is_counted(world: World):
         assert status["availableReplicas"] == 1
 
 
+async def test_a_set_that_is_made_again_has_a_revision_of_its_own(world: World):
+    """And not that of the former set, which the garbage collector deletes: without it, a partition is of no use."""
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=2)
+        await world.wait(30)
+        await world.delete(resource("statefulsets", "apps"), "db", propagation="Background")
+        for name in ("db-0", "db-1"):
+            await world.delete(PODS, name, grace_s=0)
+        (former,) = [one["metadata"]["name"] for one in await world.items(REVISIONS)]
+        await story.make(replicas=2)
+        await world.wait(30)
+        await world.delete(REVISIONS, former)
+        await story.patch({"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}})
+        await story.image("i:2")
+        await world.wait(30)
+        await world.delete(PODS, "db-0", grace_s=0)
+        await world.wait(30)
+        assert set(await story.pods()) == {"db-0", "db-1"}
+        assert "i:2" not in (await story.pods()).values()
+        assert len(await world.items(REVISIONS)) == 2
+
+
 @pytest.mark.parametrize("seed", range(2))
 async def test_claims_under_lost_requests(world: World, seed):
     story = Story(world)
