@@ -4,6 +4,7 @@ upstream: staging/src/k8s.io/kubectl/pkg/cmd/drain/drain.go, pkg/drain/{drain,fi
 """
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
@@ -30,6 +31,12 @@ RETRY_S, POLL_S = 5.0, 1.0
 """How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
 _DAEMONS, _DATA, _FORCE = "--ignore-daemonsets", "--delete-emptydir-data", "--force"
 NODE_RESOURCE: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
+
+
+class _Eviction(Enum):
+    """The answer to an eviction: LATER if a budget blocks it, NEVER if it fails otherwise."""
+
+    DONE, LATER, NEVER = range(3)
 
 
 class Note(Protocol):
@@ -62,9 +69,14 @@ class Draining(msgspec.Struct):
         for node in self.left:
             await self._cordon(node)
         for node in list(self.left):
-            await self._drain(node)
+            failed = await self._drain(node)
             del self.left[node]
-            self.note("drained", Object("Node", "", node), "")
+            about = Object("Node", "", node)
+            if failed:
+                text = f"it is not drained: {counted(failed, 'pod')} cannot be evicted, and kubectl gives it up"
+                self.refusals.append(Refusal("drain", about, text))
+            else:
+                self.note("drained", about, "")
 
     def command(self, nodes: Sequence[str]) -> str:
         """The command that does this, with the flags that it needs for the pods that are there now."""
@@ -110,19 +122,24 @@ class Draining(msgspec.Struct):
             text = f'error: unable to cordon node "{node}": {error}'
             self.refusals.append(Refusal("drain", Object("Node", "", node), text))
 
-    async def _drain(self, node: str) -> None:
+    async def _drain(self, node: str) -> int:
+        """Evict the pods of a node, and wait until they are gone. Returns how many cannot be evicted: kubectl goes on
+        with the next node when the others are gone."""
         waiting = {pod.key: pod for pod in self._pods_to_evict(node)}
-        asked: set[str] = set()
+        asked: dict[str, _Eviction] = {}
         while waiting:
             for key, pod in sorted(waiting.items()):
                 if not self._is_there(pod):
                     del waiting[key]
                     self.blocked.pop(_named(key), None)
-                elif key not in asked and await self._evict(pod):
-                    asked.add(key)
+                elif asked.get(key, _Eviction.LATER) is _Eviction.LATER:
+                    asked[key] = await self._evict(pod)
             self.left[node] = sorted(waiting)
-            if waiting:
-                await self.twin.clock.sleep(RETRY_S if len(asked) < len(waiting) else POLL_S)
+            answers = {asked[key] for key in waiting}
+            if answers <= {_Eviction.NEVER}:
+                break
+            await self.twin.clock.sleep(RETRY_S if _Eviction.LATER in answers else POLL_S)
+        return len(waiting)
 
     def _pods_to_evict(self, node: str) -> Iterator[SimulatedPod]:
         about = Object("Node", "", node)
@@ -177,8 +194,8 @@ class Draining(msgspec.Struct):
         stored = self.twin.store.get(PODS, pod.namespace, pod.name)
         return stored is not None and seen(stored.data).metadata.uid == pod.uid
 
-    async def _evict(self, pod: SimulatedPod) -> bool:
-        """Evict the pod. Returns whether it was accepted."""
+    async def _evict(self, pod: SimulatedPod) -> _Eviction:
+        """Evict the pod."""
         about = _named(pod.key)
         body: Doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
         path = PODS.path(pod.namespace, pod.name, "eviction")
@@ -187,21 +204,21 @@ class Draining(msgspec.Struct):
         try:
             await self.twin.client.call(Request("POST", path, (), headers, codec.encode(body)))
         except NotFound:
-            return True
+            return _Eviction.DONE
         except TooManyRequests as error:
             text = _budget(error)
             if about not in self.blocked:
                 self.note("blocked", about, text)
             self.blocked[about] = text
-            return False
+            return _Eviction.LATER
         except ApiError as error:
             if error.namespace_terminating:
-                return self._is_deleted(pod)
+                return _Eviction.DONE if self._is_deleted(pod) else _Eviction.LATER
             self.refusals.append(refused(about, error, f"it cannot be evicted: {as_kubectl(error)}"))
-            return True
+            return _Eviction.NEVER
         self.blocked.pop(about, None)
         self.note("evicted", about, f"from {pod.spec.node_name}", began)
-        return True
+        return _Eviction.DONE
 
     def _is_deleted(self, pod: SimulatedPod) -> bool:
         stored = self.twin.store.get(PODS, pod.namespace, pod.name)

@@ -164,3 +164,28 @@ def test_a_pod_that_comes_before_its_nodes_turn_is_evicted_too() -> None:
     asyncio.run(cluster.draining.run(cluster.nodes))
     done = [name for what, name in cluster.noted if what in ("evicted", "drained")]
     assert done == ["p000", "p001", "n0", "later", "new", "n1"]
+
+
+def test_a_pod_that_cannot_be_evicted_does_not_hold_up_the_next_node() -> None:
+    """kubectl gives a node up if an eviction fails, as of a pod with two budgets, and goes on with the next one."""
+
+    async def story(world: World) -> None:
+        await world.create("apps/v1/deployments", deployment("web", 1))
+        await world.create("apps/v1/deployments", deployment("api", 2))
+        for name in ("one", "two"):
+            await world.create(
+                "policy/v1/poddisruptionbudgets",
+                {**budget("web", minAvailable=0), "metadata": {"name": name, "namespace": NAMESPACE}},
+            )
+        await world.clock.sleep(60)
+
+    snapshot = snapshot_of(story)
+    (web,) = [item.doc for item in snapshot.items(PODS.gvr) if item.name.startswith("web-")]
+    held: Any = web["spec"]
+    other = next(name for name in ("node-1", "node-2", "node-3") if name != held["nodeName"])
+    answer = plan(snapshot, [Drain(held["nodeName"]), Drain(other)], Options(600))
+    assert [one.about.name for one in answer.timeline if one.what == "drained"] == [other]
+    problems = {(one.kind, one.about.kind): one.text for one in answer.problems}
+    assert problems.keys() == {("refused", "Pod"), ("drain", "Node")}
+    assert "more than one PodDisruptionBudget" in problems["refused", "Pod"]
+    assert problems["drain", "Node"] == "it is not drained: 1 pod cannot be evicted, and kubectl gives it up"
