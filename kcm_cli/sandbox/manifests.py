@@ -4,6 +4,7 @@ They are applied server-side, in order. Objects of a kind whose CustomResourceDe
 is served.
 """
 
+import codecs
 import glob
 import json
 import math
@@ -31,6 +32,7 @@ MANAGER = "kcm-sandbox"
 _DEFINITION = "CustomResourceDefinition"
 _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _space = re.compile(r"\s*")
 
 
@@ -116,15 +118,26 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
     __tracebackhide__ = True
     number = 0
     try:
-        for number, doc in enumerate(_json_objects(data.decode()) or yaml_body.load_all(data), 1):
+        text = _decoded(data)
+        for number, doc in enumerate(_json_objects(text) or yaml_body.load_all(text.encode()), 1):
             if doc is not None:
                 yield from _objects(f"{where}, document {number}", doc)
     except yaml_body.YamlError as error:
         raise ManifestError(f"{where}, document {number + 1}: {error}") from None
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{where} is not YAML: {error}") from None
     except RecursionError:
         raise ManifestError(f"{where} is nested too deep") from None
+
+
+def _decoded(data: bytes) -> str:
+    """The text as kubectl reads it: UTF-8, or what a byte order mark says, as of files that PowerShell wrote. What is
+    no character becomes U+FFFD.
+
+    upstream: staging/src/k8s.io/cli-runtime/pkg/resource/visitor.go#FileVisitor
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    return data.decode("utf-8", "replace")
 
 
 def _json_objects(text: str) -> list[object]:
@@ -168,9 +181,9 @@ def _in(path: Path) -> list[Path]:
 def _objects(where: str, doc: object) -> Iterator[tuple[str, Doc]]:
     if not isinstance(doc, Mapping):
         raise ManifestError(f"{where}: it is no object")
-    kind, items = str(doc.get("kind", "")), doc.get("items")
-    if kind.endswith("List") and isinstance(items, list):
-        for item in items:
+    kind, items = str(doc.get("kind", "")), doc.get("items", ())
+    if kind and (isinstance(items, list) or items is None):  # of a list without items it may be null
+        for item in items or ():
             yield from _objects(where, _typed(item, doc, kind.removesuffix("List")))
     else:
         yield where, dict(doc)

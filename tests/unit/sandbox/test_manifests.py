@@ -97,6 +97,32 @@ def test_scalars_are_those_of_upstream() -> None:
     assert doc == {"kind": "A", "a": "12:30:45", "b": "2030-01-01", "c": 1000, "d": 7, "e": True, "1": "f", "g": "="}
 
 
+@pytest.mark.parametrize(
+    "data",
+    ["\ufeffkind: A\r\n".encode("utf-16-le"), "\ufeffkind: A\r\n".encode("utf-16-be"), b"# \xe9\nkind: A\n"]
+    + ['\ufeff{"kind": "A"}'.encode("utf-16-le"), "\ufeffkind: A\n---\n".encode()],
+    ids=["PowerShell", "big endian", "Latin-1", "JSON", "UTF-8"],
+)
+def test_encodings_are_those_of_kubectl(data: bytes) -> None:
+    assert list(parsed(data, "f")) == [("f, document 1", {"kind": "A"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("kind: List\nitems:\n", []),
+        ("kind: List\nitems: []\n", []),
+        ("kind: Things\nitems: [{kind: A}, {kind: List, items: [{kind: B}]}]\n", ["A", "B"]),
+        ("items: []\n", [None]),
+        ("kind: Thing\nitems: {a: b}\n", ["Thing"]),
+    ],
+    ids=["null", "empty", "of any kind", "without a kind", "no list"],
+)
+def test_what_has_items_is_a_list(text: str, kinds: list[str | None]) -> None:
+    """As for kubectl; templates write ``items:`` above a loop over nothing."""
+    assert [doc.get("kind") for _, doc in parsed(text.encode(), "f")] == kinds
+
+
 def test_documents() -> None:
     text = "\ufeff# c\n---\n---\t# c\r\nkind: A\n--- {kind: B}\n--- null\n...\n%YAML 1.1\n---\nkind: C\n---\n"
     assert list(parsed(text.encode(), "f")) == [
