@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kcm_cli.cli import usage
-from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
+from kcm_cli.cli.plan_words import NODES, BadWord, metric, node_count, scaled, set_image, target
 from kcm_cli.cli.subcommands import subcommand
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, not_utf8, unexpected
 from kcm_cli.component.value_types import BOOL, DURATION, INT, STRING, STRINGS
@@ -53,9 +53,9 @@ _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
     (
         Flag("filename", STRINGS, (), "Manifests to apply: files, folders, or - for standard input.", _CHANGES, "f"),
-        Flag("drain", STRINGS, (), "Nodes to drain as kubectl drain does: NAME or label=value.", _CHANGES),
-        Flag("fail-node", STRINGS, (), "Nodes whose kubelet stops: NAME or label=value, such as a zone.", _CHANGES),
-        Flag("remove-node", STRINGS, (), "Nodes to delete: NAME or label=value.", _CHANGES),
+        Flag("drain", NODES, (), "Nodes to drain as kubectl drain does: NAME or a label selector.", _CHANGES),
+        Flag("fail-node", NODES, (), "Nodes whose kubelet stops: NAME or a label selector, as of a zone.", _CHANGES),
+        Flag("remove-node", NODES, (), "Nodes to delete: NAME or a label selector.", _CHANGES),
         Flag("add-node", STRINGS, (), "Add copies of a node: NAME or NAME=COUNT.", _CHANGES),
         Flag(
             "set-image", STRINGS, (), "Set an image: KIND/NAME=[CONTAINER=]IMAGE, such as deploy/web=web:2.", _CHANGES

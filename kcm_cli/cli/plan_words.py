@@ -1,14 +1,26 @@
 """Parses the values of ``kcm plan``'s flags."""
 
+from msgspec.structs import replace
+
 from kcm_cli.api.short_names import kind_of
+from kcm_cli.component.flag_values import split_list
+from kcm_cli.component.value_types import STRINGS
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quantity import parse
-from kcm_cli.plan.changes import Metric, Scale, SetImage, Target
+from kcm_cli.plan.changes import Metric, Scale, SetImage, Target, is_selector
 
 
 class BadWord(ValueError):
     """A flag has an invalid value. The text has the flag's name and the reason."""
+
+
+def _nodes(text: str) -> tuple[str, ...]:
+    return (text,) if is_selector(text) else split_list(text)
+
+
+NODES = replace(STRINGS, parse=_nodes)
+"""Names of nodes, with commas between them, or one label selector, whose commas mean *and*."""
 
 
 def target(word: str, flag: str) -> Target:

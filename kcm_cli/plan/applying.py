@@ -30,6 +30,7 @@ from kcm_cli.plan.changes import (
     Scale,
     SetImage,
     Target,
+    is_selector,
 )
 from kcm_cli.plan.draining import NODE_RESOURCE, POLL_S, Draining, Note
 from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, NoPatchError, is_server_side, without_nulls
@@ -124,7 +125,7 @@ class Applying(msgspec.Struct):
 
     def _nodes(self, word: str) -> list[str]:
         """The node with this name, or the nodes that a label selector matches."""
-        if "=" not in word:
+        if not is_selector(word):
             if self.twin.store.get(NODES, "", word) is None:
                 raise PlanError(f'Error from server (NotFound): nodes "{word}" not found')
             return [word]

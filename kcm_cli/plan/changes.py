@@ -28,8 +28,16 @@ class Target(msgspec.Struct, frozen=True):
         return f"{self.kind}/{self.name}"
 
 
+def is_selector(word: str) -> bool:
+    """Whether a word for nodes is a label selector: it has a sign that no node's name has."""
+    return not _OF_SELECTORS.isdisjoint(word)
+
+
+_OF_SELECTORS = frozenset("=!/(")
+
+
 class Drain(msgspec.Struct, frozen=True):
-    """Cordon a node and evict its pods, as kubectl drain does."""
+    """Cordon a node and evict its pods, as kubectl drain does. node: its name, or a label selector, here and below."""
 
     node: str
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.cli.plan_flags import FLAGS, Command, help_text, read
-from kcm_cli.plan import Apply, Delete, Target
+from kcm_cli.plan import Apply, Delete, Drain, FailNode, RemoveNode, Target
 
 DEFINITION = "kind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n"
 THING = "kind: Thing\nmetadata: {name: one}\n"
@@ -45,6 +45,24 @@ def test_contradicting_flags_are_one_error_line(words: tuple[str, ...], problem:
 def test_compatible_flags() -> None:
     found, problems = command("--scale=deploy/web=3", "--scale=deploy/web=3", "--fail-node=a", "--drain=a")
     assert problems == [] and found is not None and len(found.changes) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes"),
+    [
+        (("--drain=a,b", "--drain=c"), ["a", "b", "c"]),
+        (("--drain=pool=blue,zone!=a",), ["pool=blue,zone!=a"]),
+        (("--drain=pool=blue", "--drain=zone=a"), ["pool=blue", "zone=a"]),
+        (("--drain=zone in (a, b),!spot",), ["zone in (a, b),!spot"]),
+        (("--drain=node-role.kubernetes.io/worker",), ["node-role.kubernetes.io/worker"]),
+    ],
+)
+def test_nodes_are_names_or_one_selector(words: tuple[str, ...], nodes: list[str]) -> None:
+    """As for kubectl, whose selectors have commas that mean *and*: they are no two selectors."""
+    for flag in ("drain", "fail-node", "remove-node"):
+        found, problems = command(*(word.replace("drain", flag) for word in words))
+        assert problems == [] and found is not None
+        assert [one.node for one in found.changes if isinstance(one, Drain | FailNode | RemoveNode)] == nodes
 
 
 def test_a_folder_without_manifests_is_an_error(tmp_path: Path) -> None:

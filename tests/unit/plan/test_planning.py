@@ -212,6 +212,7 @@ def nested(levels: int) -> object:
         (Delete(Target("unicorns", "x")), 'error: the server doesn\'t have a resource type "unicorns"'),
         (SetImage(Target("deploy", "web", NAMESPACE), "v2", "other"), "has no container other"),
         (Apply({"kind": "Unicorn", "apiVersion": "v1", "metadata": {"name": "x"}}), "no matches for kind"),
+        (Drain("node-role.kubernetes.io/x"), "error: no node has the label node-role.kubernetes.io/x"),
         (Apply({"kind": "Pod", "apiVersion": "v1"}), "metadata.name is missing"),
         (Apply({**config_map("a"), "metadata": {"name": 5}}), "metadata.name is no string"),
         (Apply(config_map("a", namespace=5)), "metadata.namespace: a number instead of string"),
