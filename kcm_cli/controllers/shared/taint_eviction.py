@@ -4,20 +4,19 @@ upstream: pkg/controller/tainteviction
 """
 
 import logging
-import math
 
 import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.component.logs import V2
+from kcm_cli.controllers.shared.live import Live
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, only, own_key
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import split_key
-from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning import taint_eviction as rules
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
@@ -31,10 +30,6 @@ log = logging.getLogger(__name__)
 NAME = "taint-eviction-controller"
 WORKERS = 8
 PODS_AT_ONCE = 100
-SHARED_S = 1.0
-"""How long the answer about a node counts, so that the pods that leave it together do not each ask for it."""
-MOST_READ = 100
-"""How many nodes' answers are kept."""
 AGAIN_S = 5.0
 """When to look again at a pod that stays, although the cache shows a taint that it does not tolerate."""
 _DISRUPTED: Doc = {
@@ -65,10 +60,9 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
-        self._read: Bounded[str, tuple[float, Node | None]] = Bounded(MOST_READ)
-        """Nodes from the API server, and when they were read."""
         _, self._queue = context.queues
         self._nodes = context.cache(NODES)
+        self._live = Live(self._client, self._clock, NODES, self._nodes.store)
         self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
         self._deletions = context.metrics.counter(
@@ -142,12 +136,7 @@ class TaintEvictionController:
         The cache may still show one that was removed just before the pod was bound. A node that is gone cancels
         nothing.
         """
-        name = pod.spec.node_name
-        known, (read_at, node) = self._nodes.store.get(name), self._read.get(name, (-math.inf, None))
-        behind = known is not None and (node is None or node.version < known.version)
-        if behind or self._clock.monotonic() - read_at > SHARED_S:
-            node = await self._client.find(NODES, "", name)
-            self._read[name] = self._clock.monotonic(), node
+        node = await self._live.find(pod.spec.node_name)
         if node is None:
             return True
         return rules.plan(rules.executing(node), pod.spec.tolerations, comparisons=self._comparisons) is not None

@@ -2,15 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared import taint_eviction
-from kcm_cli.controllers.shared.taint_eviction import TaintEvictionController
-from kcm_cli.controllers.taint_eviction import controller
-from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Around, Request, Response
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.faults import Held, Meanwhile, Noting, Refusing, Rewriting, refusal
@@ -273,29 +268,6 @@ async def test_pods_that_leave_a_node_together_share_a_look_at_it(world: World):
         assert noting.paths("DELETE")
         assert not await world.items(PODS)
         assert 1 <= noting.paths("GET").count("/api/v1/nodes/node-1") <= 8
-
-
-async def test_few_nodes_are_remembered(world: World, monkeypatch):
-    """Also of those that are gone when their pods leave: no event says that these can be forgotten."""
-    made: list[TaintEvictionController] = []
-
-    def make(context: ControllerContext) -> TaintEvictionController:
-        made.append(TaintEvictionController(context))
-        return made[-1]
-
-    monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
-    monkeypatch.setattr(taint_eviction, "MOST_READ", 2)
-    taint, names = {"key": "k", "effect": "NoExecute"}, [f"gone-{number}" for number in range(5)]
-    for name in names:
-        await world.create(NODES, {"metadata": {"name": name}, "spec": {"taints": [taint]}})
-        await world.pod(name, {"nodeName": name, "tolerations": [tolerating(10)], "terminationGracePeriodSeconds": 0})
-    async with controllers(world, names=["taint-eviction-controller"]):
-        await world.wait(5)
-        for name in names:
-            await world.delete(NODES, name)
-        await world.wait(20)
-        assert not await world.items(PODS)
-        assert len(vars(made[0])["_read"]) == 2
 
 
 async def test_a_recreated_pod_has_its_own_toleration_time(world: World):
