@@ -12,6 +12,7 @@ upstream: pkg/controller/devicetainteviction
 
 import logging
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import (
@@ -36,6 +37,7 @@ from kcm_cli.controllers.device_taint_eviction.taints import (
     names_of,
     pool_of,
 )
+from kcm_cli.controllers.shared.live import Live
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, StartLines, Watch, gate
@@ -58,6 +60,8 @@ log = logging.getLogger(__name__)
 POD, RULE, POOL = "pod", "rule", "pool"
 AGAIN_S = 0.1
 """When to look again at a pod that is due while claims are compared with taints that have changed."""
+BEHIND_S = 5.0
+"""When to look again at a pod that is due by taints which the API server does not have."""
 MANY = 10
 """Rules and pools whose claims are looked at one after the other."""
 _POOL = "pool of devices"
@@ -99,6 +103,10 @@ class DeviceTaintEvictionController:
         if self._groups:
             self._pods.store.add_index(BY_GROUP, member_of)
         self._rules = context.cache(DEVICE_TAINT_RULES) if context.gates.enabled("DRADeviceTaintRules") else None
+        slices = context.cache(RESOURCE_SLICES).store
+        self._live: dict[type, Live[Any]] = {ResourceSlice: Live(self._client, self._clock, RESOURCE_SLICES, slices)}
+        if self._rules is not None:
+            self._live[DeviceTaintRule] = Live(self._client, self._clock, DEVICE_TAINT_RULES, self._rules.store)
 
     async def sync(self, key: str) -> float | None:
         kind, _, name = key.partition(":")
@@ -114,7 +122,9 @@ class DeviceTaintEvictionController:
         left_s = (eviction.when - self._clock.now()).total_seconds()
         if left_s > 0:
             return left_s
-        if self._changed or self._looking:
+        if not await self._is_tainted(key):
+            return BEHIND_S
+        if self._changed or self._looking or self._due.get(key) != (uid, eviction):
             return AGAIN_S
         rules = ", ".join(f"DeviceTaintRule {name}" for name, _ in eviction.rules) or "device taint"
         if await self._evict(key, uid, rules):
@@ -129,6 +139,17 @@ class DeviceTaintEvictionController:
         if self._due.get(key, ("", None))[0] == uid:
             del self._due[key]
         return None
+
+    async def _is_tainted(self, key: str) -> bool:
+        """Whether the rules and slices that taint a pod's devices are on the API server as the caches show them."""
+        pod = self._pods.store.get(key)
+        names = [f"{pod.namespace}/{one.name}" for one in used(pod)] if pod is not None else []
+        claims = [self._evictions[name][0] for name in names if name in self._evictions]
+        for shown in [one for claim in claims for one in self._taints.tainting(claim)]:
+            found = await self._live[type(shown)].find(shown.name)
+            if found is None or (found.uid, found.spec) != (shown.uid, shown.spec):
+                return False
+        return True
 
     async def _evict(self, key: str, uid: str, why: str) -> bool:
         """Delete the pod. Returns whether it is being deleted; False if it was gone already."""

@@ -40,6 +40,10 @@ class Pool:
         for one, _ in self._latest():
             yield from one.spec.devices
 
+    def tainting(self, device: str) -> Iterator[ResourceSlice]:
+        """The slices that taint a device."""
+        return (one for one, tainted in self._latest() if device in tainted)
+
     def _latest(self) -> Iterator[tuple[ResourceSlice, _Taints]]:
         latest = max((one.spec.pool.generation for one, _ in self._slices.values()), default=0)
         return (found for found in self._slices.values() if found[0].spec.pool.generation == latest)
@@ -113,6 +117,14 @@ class Taints:
         for rule in self.rules.of(device) if only is None else (only,) if selects(only, device) else ():
             taint = rule.spec.taint
             yield Tainting(DeviceTaint(taint.key, taint.value, NO_EXECUTE, taint.time_added), (rule.name, rule.uid))
+
+    def tainting(self, claim: ResourceClaim) -> Iterator[DeviceTaintRule | ResourceSlice]:
+        """The rules and slices that taint a claim's devices."""
+        for device in devices_of(claim):
+            yield from self.rules.of(device)
+            pool = self.pools.get((device.driver, device.pool))
+            if pool is not None:
+                yield from pool.tainting(device.device)
 
     def published(self, rule: DeviceTaintRule) -> int:
         """The number of published devices that a rule selects."""

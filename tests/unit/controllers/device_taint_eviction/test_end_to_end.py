@@ -18,7 +18,7 @@ from kcm_cli.rest.transport import Request
 from tests.kit.alpha import make, serve
 from tests.kit.controlling import controllers, metric
 from tests.kit.devices import DRIVER, SLICES, allocate, by_name, claim_spec, from_template, make_claim
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.world import PODS, World
 
 RULES = [("", "DRADeviceTaintRules=true")]
@@ -123,6 +123,53 @@ async def test_a_taint_removed_in_time_evicts_nothing(world: World):
         await world.wait(60)
         assert not await world.is_deleted("p")
         assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+
+
+@pytest.mark.parametrize("tolerations", [[], [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}]])
+@pytest.mark.parametrize("by_rule", [False, True], ids=["published", "rule"])
+async def test_a_pod_stays_if_its_device_has_lost_the_taint_that_the_cache_shows(world: World, by_rule, tolerations):
+    """As one that gets a device which has just been repaired. With the next taint the pod leaves."""
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    kind = DEVICE_TAINT_RULES if by_rule else SLICES
+
+    async def taint() -> None:
+        if by_rule:
+            await make(world, kind, rule(time=format_time(world.clock.now())))
+        else:
+            await publish(world, "d0")
+
+    async def mend() -> None:
+        await (world.delete(kind, "r") if by_rule else publish(world))
+
+    await publish(world)
+    await taint()
+    held = Held(world.server.transport(), world.clock, kind.gvr.path(""))
+    async with running(world, gates=RULES, transport=held):
+        await world.wait(5)
+        held.hold()
+        await mend()
+        await use(world, "p", tolerations=tolerations)
+        await world.wait(60)
+        assert not await world.is_deleted("p") and not await marked(world, "p")
+        held.release()
+        await world.wait(10)
+        assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+        await taint()
+        await world.wait(30)
+        assert await world.is_deleted("p")
+
+
+async def test_pods_that_leave_a_device_together_share_a_look_at_its_taint(world: World):
+    noting = Noting(world.server.transport())
+    await publish(world)
+    for number in range(20):
+        await use(world, f"p{number}")
+    async with running(world, transport=noting):
+        await world.wait(5)
+        await publish(world, "d0")
+        await world.wait(10)
+        assert not await world.items(PODS)
+        assert 1 <= len([path for path in noting.paths("GET") if path.endswith("/resourceslices/s")]) <= 8
 
 
 async def test_the_deletion_of_a_pod_that_has_begun_is_not_said_to_be_cancelled(world: World):
