@@ -201,7 +201,7 @@ class Learned:
         problems = self._existence.references.of_variables(pod, container) if self._existence is not None else ()
         return next((Hold(CONFIG_ERROR, text) for text in problems), None)
 
-    def missing_pull_secrets(self, pod: SimulatedPod) -> tuple[str, ...]:
+    def remarks(self, pod: SimulatedPod) -> tuple[tuple[str, str], ...]:
         """Empty: image pull Secrets are assumed to exist."""
         return ()
 

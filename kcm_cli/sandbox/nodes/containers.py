@@ -24,8 +24,12 @@ from kcm_cli.sandbox.nodes.machine import (
     ended_by_hook,
 )
 from kcm_cli.sandbox.nodes.script import ContainerScript, Role
-from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+from kcm_cli.sandbox.programs.execution import cut
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, containers_of
 
+_LONGEST_MESSAGES = 12 << 10
+"""The limit for the termination messages of a pod, shared equally by its containers, in bytes. upstream:
+pkg/kubelet/status/status_manager.go#normalizeStatus"""
 CRASH_LOOP, HOOK_FAILED = "CrashLoopBackOff", "PostStartHookError"
 _LOST = "ContainerStatusUnknown"
 _LOST_MESSAGE = "The container could not be located when the pod was terminated"
@@ -148,7 +152,8 @@ def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: floa
 
 
 def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
-    message: Doc = {"message": ended.message} if ended.message else {}
+    text = cut(ended.message, _LONGEST_MESSAGES // max(1, len(containers_of(pod))))
+    message: Doc = {"message": text} if text else {}
     if ended.reason == RESTARTING_ALL:  # its exit was not observed
         return {"exitCode": ended.code, "reason": ended.reason, **message, **_NO_TIMES}
     return {

@@ -4,10 +4,16 @@ upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHosts
 pkg/kubelet/network/dns/dns.go
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
 from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.views import SimulatedPod
 
-_LONGEST, _CLUSTER = 63, "cluster.local"
+_LONGEST, _LONGEST_FQDN, _CLUSTER = 63, 64, "cluster.local"
+_MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCH, _LONGEST_SEARCHES = 3, 32, 253, 2048
+"""The limits for a resolver: name servers, domains to search, the length of one, and of all in a line."""
 _DOMAIN = f"svc.{_CLUSTER}"
 _HOSTS = """\
 # Kubernetes-managed hosts file.
@@ -53,8 +59,40 @@ def file_of(pod: SimulatedPod, path: str, server: str = "") -> bytes | None:
     return text.encode()
 
 
-def _resolver(pod: SimulatedPod, server: str) -> str:
-    """The resolver's configuration of a pod. That of a node is empty, as of a kubelet with ``--resolv-conf=``."""
+def problem_of(pod: SimulatedPod) -> str:
+    """Why a pod cannot have its host name; empty if it can."""
+    name = fqdn_of(pod)
+    if not pod.spec.set_hostname_as_fqdn or name == _short(pod) or len(name) <= _LONGEST_FQDN:
+        return ""
+    return (
+        f"failed to construct FQDN from pod hostname and cluster domain, FQDN {name} is too long ({_LONGEST_FQDN} "
+        f"characters is the max, {len(name)} characters requested)"
+    )
+
+
+def left_out(pod: SimulatedPod, server: str) -> Iterator[str]:
+    """What is left out of the resolver's configuration of a pod, since it has limits: a message for each kind."""
+    given, used = _named(pod, server), _fitting(_named(pod, server))
+    if given.servers != used.servers:
+        yield (
+            "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "
+            + " ".join(used.servers)
+        )
+    if given.searches != used.searches:
+        yield (
+            "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: "
+            + " ".join(used.searches)
+        )
+
+
+class _Resolver(msgspec.Struct, frozen=True):
+    servers: Sequence[str]
+    searches: Sequence[str]
+    options: Mapping[str, str]
+
+
+def _named(pod: SimulatedPod, server: str) -> _Resolver:
+    """The resolver that a pod asks for. That of a node is empty, as of a kubelet with ``--resolv-conf=``."""
     spec = pod.spec
     policy = spec.dns_policy or "ClusterFirst"
     servers: list[str] = []
@@ -70,9 +108,23 @@ def _resolver(pod: SimulatedPod, server: str) -> str:
         servers = list(dict.fromkeys([*servers, *more.nameservers]))
         searches = list(dict.fromkeys([*searches, *more.searches]))
         options |= {each.name: each.value or "" for each in more.options}
-    text = f"search {' '.join(searches)}\n" if searches else ""
-    text += "".join(f"nameserver {server}\n" for server in servers)
-    shown = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
+    return _Resolver(servers, searches, options)
+
+
+def _fitting(asked: _Resolver) -> _Resolver:
+    """A resolver within the limits. Of a line that is too long, the last domains are left out."""
+    searches = [each for each in asked.searches[:_MOST_SEARCHES] if len(each) <= _LONGEST_SEARCH]
+    while len(" ".join(searches)) > _LONGEST_SEARCHES:
+        searches.pop()
+    return _Resolver(asked.servers[:_MOST_SERVERS], searches, asked.options)
+
+
+def _resolver(pod: SimulatedPod, server: str) -> str:
+    """The resolver's configuration of a pod."""
+    used = _fitting(_named(pod, server))
+    text = f"search {' '.join(used.searches)}\n" if used.searches else ""
+    text += "".join(f"nameserver {server}\n" for server in used.servers)
+    shown = " ".join(f"{name}:{value}" if value else name for name, value in used.options.items())
     return text + (f"options {shown}\n" if shown else "")
 
 

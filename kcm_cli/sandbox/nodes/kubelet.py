@@ -9,7 +9,7 @@ upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -32,8 +32,9 @@ from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.behaviour import Behaviour
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.eviction import Alive
+from kcm_cli.sandbox.nodes.hostnames import problem_of
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import Hold, PodState
+from kcm_cli.sandbox.nodes.machine import SANDBOX, Hold, PodState
 from kcm_cli.sandbox.nodes.pod_events import notices, replaced, resized, unhealthy
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.references import referred_to
@@ -133,8 +134,8 @@ class Obstructions(Protocol):
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> Sequence[Hold | None]:
         """Return what keeps each container from starting, in the order of the script."""
 
-    def missing_pull_secrets(self, pod: SimulatedPod) -> Sequence[str]:
-        """Return the names of the imagePullSecrets that do not exist."""
+    def remarks(self, pod: SimulatedPod) -> Iterable[tuple[str, str]]:
+        """Return reason and message of the Events about what is wrong with a pod that starts nevertheless."""
 
 
 class Kubelets:
@@ -390,8 +391,9 @@ class Kubelets:
         else:
             self._go_on(key)
         before = machine.extend(life.script, before, now)
-        if before.sandbox_at is None and state.sandbox_at is not None and pod.spec.image_pull_secrets:
-            self._emit_missing_pull_secrets(life, pod)
+        if before.sandbox_at is None and state.sandbox_at is not None:
+            for reason, text in self._obstacles.remarks(pod):
+                self._emit(life, "Warning", reason, text)
         for notice in (
             *notices(pod, life.script, before, state, life.agent.images),
             *unhealthy(pod, life.script, state, life.seen_at, now),
@@ -443,8 +445,12 @@ class Kubelets:
     def _held(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         if state.stop is not None:
             return state
-        volumes = self._obstacles.of_volumes(pod) if state.sandbox_at is None else None
-        held = machine.hold(state, volumes, self._obstacles.of_containers(pod, life.script, life.agent.images), now)
+        whole = None
+        if state.sandbox_at is None:
+            whole = self._obstacles.of_volumes(pod)
+            if whole is None and (why := problem_of(pod)):
+                whole = Hold(SANDBOX, f"Failed to create pod sandbox: {why}")
+        held = machine.hold(state, whole, self._obstacles.of_containers(pod, life.script, life.agent.images), now)
         if not _freed(state, held):
             return held
         before, life.script = life.script, self._script(pod, life.place, life.files)  # now it finds what it waited for
@@ -533,13 +539,6 @@ class Kubelets:
             pending.since if pending is not None else 0.0,
             key,
         )
-
-    def _emit_missing_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
-        missing = self._obstacles.missing_pull_secrets(pod)
-        if missing:
-            text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
-            text += "attempting to pull the image may not succeed."
-            self._emit(life, "Warning", "FailedToRetrieveImagePullSecret", text)
 
     def _emit_problems(self, life: Life, known: Sequence[str] = ()) -> None:
         for problem in life.script.problems:

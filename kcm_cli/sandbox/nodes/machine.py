@@ -48,11 +48,12 @@ class Hold(msgspec.Struct, frozen=True):
 PULL, MOUNT = "ErrImagePull", "FailedMount"
 ATTACH = "FailedAttachVolume"
 """The attach/detach controller emits its Event, not the kubelet."""
+SANDBOX = "FailedCreatePodSandBox"
 _LEAST_GRACE_S = 2.0
 """The minimum time from SIGTERM to SIGKILL, however short the rest of the grace period is."""
 _PULL_FAILS_S = 2.0
 """How long the status reports a failed pull (ErrImagePull) before it reports the back-off (ImagePullBackOff)."""
-_MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
+_MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S, _SANDBOX_BACKOFF_S = 0.5, 122.0, 10.0
 
 
 class ContainerState(msgspec.Struct, frozen=True):
@@ -438,7 +439,7 @@ def _attempt_at(hold: Hold, attempts: int, attempted_at: float, first_at: float)
         return attempted_at - _PULL_FAILS_S + min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(attempts // 2 - 1, 8))
     if hold.reason == MOUNT:
         return attempted_at + min(_MOUNT_BACKOFF_MAX_S, _MOUNT_BACKOFF_S * 2.0 ** min(attempts - 1, 8))
-    return math.inf
+    return attempted_at + _SANDBOX_BACKOFF_S if hold.reason == SANDBOX else math.inf
 
 
 def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) -> Exit | None:

@@ -19,6 +19,7 @@ from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand, references
+from kcm_cli.sandbox.nodes.hostnames import left_out
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.objects import CachedObjects
@@ -108,10 +109,18 @@ class Obstacles:
         texts = self._references.of_volumes(pod)
         return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
 
-    def missing_pull_secrets(self, pod: SimulatedPod) -> list[str]:
-        """The names of image pull Secrets that do not exist."""
+    def remarks(self, pod: SimulatedPod) -> Iterator[tuple[str, str]]:
+        """Reason and message of the Events about a pod that starts nevertheless: image pull Secrets that do not exist,
+        a resolver with too many servers or domains."""
         names = (secret.name for secret in pod.spec.image_pull_secrets)
-        return [name for name in names if name and self._secrets.store.get(f"{pod.namespace}/{name}") is None]
+        missing = [name for name in names if name and self._secrets.store.get(f"{pod.namespace}/{name}") is None]
+        if missing:
+            text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
+            yield "FailedToRetrieveImagePullSecret", f"{text}attempting to pull the image may not succeed."
+        if pod.spec.dns_config is not None:
+            server = self._objects.services(pod.namespace, links=False).get("KUBERNETES_SERVICE_HOST", "")
+            for text in left_out(pod, server):
+                yield "DNSConfigForming", text
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
         """The obstacle for each container, None if there is none, in the order of the script."""

@@ -664,6 +664,16 @@ async def test_termination_messages(world: World, script, more, message):
     assert container["state"]["terminated"].get("message") == message
 
 
+async def test_the_termination_messages_of_many_containers_are_shorter(world: World):
+    """So that the status of a pod stays small: 12 KiB for all."""
+    script = 'printf "%s" "$LONG" > /dev/termination-log'
+    one = {**command("sh", "-c", script, env=LONG)["containers"][0]}
+    await world.pod("a", {"restartPolicy": "Never", "containers": [{**one, "name": f"c{n}"} for n in range(7)]})
+    await world.wait(5)
+    found = [each["state"]["terminated"]["message"] for each in (await world.status("a"))["containerStatuses"]]
+    assert found == ["x" * (12 * 1024 // 7)] * 7
+
+
 @pytest.mark.parametrize(
     ("words", "more", "phase"),
     [
@@ -1281,6 +1291,45 @@ async def test_missing_pull_secrets_are_reported(world: World):
     assert (await world.status("a"))["phase"] == "Running"
     text = "Unable to retrieve some image pull secrets (x, y); attempting to pull the image may not succeed."
     assert ("FailedToRetrieveImagePullSecret", text) in await world.events("a")
+
+
+async def test_a_resolver_with_more_than_it_may_have_is_reported(world: World):
+    servers, searches = ["1.1.1.1", "1.1.1.2", "1.1.1.3"], [f"d{number}" for number in range(30)]
+    await world.pod("a", {"dnsConfig": {"nameservers": servers, "searches": searches}})
+    await world.pod("b", {"dnsPolicy": "None", "dnsConfig": {"nameservers": servers, "searches": searches}})
+    await world.wait(5)
+    found = [message for reason, message in await world.events("a") if reason == "DNSConfigForming"]
+    cluster = "default.svc.cluster.local svc.cluster.local cluster.local"
+    assert found == [
+        "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "
+        "10.0.0.10 1.1.1.1 1.1.1.2",
+        "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: "
+        f"{cluster} {' '.join(searches[:29])}",
+    ]
+    assert "DNSConfigForming" not in dict(await world.events("b"))
+
+
+async def test_a_pod_whose_host_name_is_too_long_with_its_domain_does_not_start(world: World):
+    named = {"setHostnameAsFQDN": True, "subdomain": "s" * 20, "hostname": "h" * 20}
+    await world.pod("a", dict(named))
+    await world.pod("b", {**named, "hostname": "h"})
+    await world.pod("c", {**named, "hostNetwork": True})
+    await world.wait(60)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    assert (await world.condition("a", "PodReadyToStartContainers"))["status"] == "False"
+    why = (
+        f"FQDN {'h' * 20}.{'s' * 20}.default.svc.cluster.local is too long "
+        "(64 characters is the max, 67 characters requested)"
+    )
+    text = f"Failed to create pod sandbox: failed to construct FQDN from pod hostname and cluster domain, {why}"
+    events = [e for e in await world.items(resource("events")) if e["reason"] == "FailedCreatePodSandBox"]
+    assert [e["message"] for e in events] == [text] and 3 < events[0]["count"] < 8
+    for name in "bc":
+        assert (await world.status(name))["phase"] == "Running"
+    await world.delete(PODS, "a")
+    await world.wait(5)
+    assert await world.is_deleted("a")
 
 
 async def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(world: World):

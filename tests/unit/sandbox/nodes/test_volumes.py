@@ -276,6 +276,22 @@ NODE = "search .\nnameserver 127.0.0.1\n"
             .replace("0.10\n", "0.10\nnameserver 1.1.1.1\n")
             .replace("ndots:5", "ndots:2 edns0"),
         ),
+        (
+            {"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3"], "searches": ["a" * 253, "b" * 254, "c"]}},
+            CLUSTER.replace("cluster.local\n", f"cluster.local {'a' * 253} c\n").replace(
+                "0.10\n", "0.10\nnameserver 1.1.1.1\nnameserver 1.1.1.2\n"
+            ),
+        ),
+        (
+            {"dnsConfig": {"searches": [str(number) for number in range(32)]}},
+            CLUSTER.replace("cluster.local\n", f"cluster.local {' '.join(map(str, range(29)))}\n"),
+        ),
+        (
+            {"dnsConfig": {"searches": [f"{number}{'a' * 249}" for number in range(8)]}},
+            CLUSTER.replace(
+                "cluster.local\n", f"cluster.local {' '.join(f'{number}' + 'a' * 249 for number in range(7))}\n"
+            ),
+        ),
     ],
 )
 def test_the_configuration_of_the_resolver(spec: dict[str, Any], text: str) -> None:
