@@ -104,7 +104,7 @@ class RevisionHistory:
         twins = {rules.hash_of(revision) for revision in found.current} - {hash_}
         for pod in pods:
             if pod.labels.get(POD_HASH_LABEL, "") in twins:
-                body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
+                body: Doc = {"metadata": {"uid": pod.uid, "labels": {POD_HASH_LABEL: hash_}}}
                 patch = Patch(PODS, pod.namespace, pod.name, body, MERGE, reason="hash of its revision changed")
                 await writes.send(self._client, patch)
         await self._revisions.delete(revision for revision in found.current if revision.name != kept.name)

@@ -60,6 +60,29 @@ async def test_of_duplicate_revisions_the_latest_is_kept_and_gets_all_pods(world
     assert {pod["metadata"]["uid"] for pod in await world.items(PODS)} == before
 
 
+async def test_a_pod_that_was_made_again_under_its_name_keeps_its_label(world: World):
+    """One that is in the way of a pod that the cache still shows."""
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+    (first,) = (await revisions(world)).values()
+    await world.create(REVISIONS, copied(first, "agent-twin", revision=7))
+    name = (await world.items(PODS))[0]["metadata"]["name"]
+
+    async def replace() -> None:
+        await world.delete(PODS, name, grace_s=0)
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        await world.create(PODS, {"metadata": {"name": name, "labels": {HASH: "own"}}, "spec": spec})
+
+    transport = Meanwhile(world.server.transport(), "PATCH", f"/pods/{name}", replace)
+    async with story.running(transport=transport):
+        await world.wait(60)
+    assert transport.happened
+    assert (await world.get(PODS, name))["metadata"]["labels"][HASH] == "own"
+    assert list(await revisions(world)) == ["agent-twin"]
+
+
 async def test_pods_of_another_revision_are_updated_though_the_current_one_has_a_duplicate(world: World):
     """kubernetes#111280"""
     story = Story(world)
