@@ -8,6 +8,7 @@ version, and the snapshot is torn.
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from datetime import datetime
 
 import msgspec
@@ -23,7 +24,7 @@ from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS,
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot, is_time_of_cluster
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_TYPE, Client
-from kcm_cli.rest.listing import PAGE, Pages
+from kcm_cli.rest.listing import in_pages
 from kcm_cli.rest.reading import server_time
 from kcm_cli.rest.transport import Request, Unreadable
 
@@ -52,6 +53,11 @@ class _Head(View, frozen=True, gc=False):
 class _Page(msgspec.Struct, frozen=True):
     metadata: _Meta | None = None
     items: list[msgspec.Raw] | None = None
+
+    @property
+    def next_page(self) -> str:
+        """The continue token, empty on the last page."""
+        return (self.metadata.continue_ if self.metadata is not None else None) or ""
 
 
 class _VersionInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -269,32 +275,28 @@ class _Reader:
     ) -> tuple[Item, ...]:
         """All objects. Where the token of a list without ``exact`` expires, all is read again in one request, whose
         version counts."""
+
+        async def fetch(token: str, limit: int) -> _Page:
+            query = (("limit", str(limit)),) if limit else ()
+            return await self._page(gvr, namespace, (*query, *((("continue", token),) if token else exact)))
+
         items: dict[tuple[str, str], Item] = {}
         skipped, cut = 0, self.cut
-        token, query, pages = "", (("limit", str(PAGE)), *exact), Pages()
-        while True:
-            try:
-                page = await self._page(gvr, namespace, query)
-            except errors.Expired:
-                if exact or not token:
-                    raise
-                items.clear()
-                skipped, self.cut = 0, cut
-                page = await self._page(gvr, namespace, ())
-            for raw in page.items or ():
-                item = _item(bytes(raw), gvr, kind)
-                if item is None:
-                    skipped += 1
-                else:
-                    items[item.namespace, item.name] = item
-            self._progress(kind.key, len(items))
-            meta = page.metadata or _Meta()
-            self.cut = self.cut or meta.resource_version or ""
-            token = pages.next(meta.continue_ or "")
-            if not token:
-                self.found.skipped += [kind.key] * skipped
-                return tuple(items[key] for key in sorted(items))
-            query = (("limit", str(PAGE)), ("continue", token))
+        async with aclosing(in_pages(fetch, again=not exact)) as pages:
+            async for page, anew in pages:
+                if anew:
+                    items.clear()
+                    skipped, self.cut = 0, cut
+                for raw in page.items or ():
+                    item = _item(bytes(raw), gvr, kind)
+                    if item is None:
+                        skipped += 1
+                    else:
+                        items[item.namespace, item.name] = item
+                self._progress(kind.key, len(items))
+                self.cut = self.cut or (page.metadata or _Meta()).resource_version or ""
+        self.found.skipped += [kind.key] * skipped
+        return tuple(items[key] for key in sorted(items))
 
     async def _page(self, gvr: GVR, namespace: str, query: tuple[tuple[str, str], ...]) -> _Page:
         request = Request("GET", gvr.path(namespace), query, {"accept": JSON_TYPE})

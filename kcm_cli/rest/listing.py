@@ -1,12 +1,13 @@
-"""Complete lists, read in pages, for callers without an informer.
+"""Lists, read in pages.
 
 upstream: staging/src/k8s.io/client-go/tools/pager/pager.go
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from kcm_cli.rest.reading import read, unreadable
 from kcm_cli.rest.transport import Unreadable
 
 T = TypeVar("T", bound=Object)
+P = TypeVar("P", bound="HasNext")
 PAGE = 500
 LARGE = 32 * 1024
 """Bytes of an object after which other tasks run."""
@@ -123,18 +125,38 @@ def _of_kind(page: Page, kind: str) -> Page:
     return page
 
 
-class Pages:
-    """The continue tokens of one list. A repeated token is an error, since it would never end."""
+class HasNext(Protocol):
+    """A page of a list."""
 
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
+    @property
+    def next_page(self) -> str:
+        """The continue token, empty on the last page."""
 
-    def next(self, token: str) -> str:
-        """The token of the page after this one, empty after the last. Raises Unreadable."""
-        if token in self._seen:
+
+async def in_pages(
+    fetch: Callable[[str, int], Awaitable[P]], *, again: bool = True
+) -> AsyncGenerator[tuple[P, bool], None]:
+    """The pages of a list, and whether a page is all of the list, anew: those before it do not count then.
+
+    fetch: gets a page by its continue token (empty: the first) and limit (0: all objects). again: where a token has
+    expired, get the whole list, instead of raising Expired. Raises Unreadable for a repeated token: the list would
+    never end.
+    """
+    token, seen = "", set[str]()
+    while True:
+        try:
+            page, anew = await fetch(token, PAGE), False
+        except Expired:
+            if not (token and again):
+                raise
+            page, anew = await fetch("", 0), True
+        yield page, anew
+        token = page.next_page
+        if not token:
+            return
+        if token in seen:
             raise Unreadable("the answer cannot be read: the list goes round in circles")
-        self._seen.add(token)
-        return token
+        seen.add(token)
 
 
 class Listed(msgspec.Struct, Generic[T], frozen=True):
@@ -171,38 +193,39 @@ async def list_readable(
 
     Where the continue token expires, everything is listed again in one request.
     """
-    selection: dict[str, Any] = {
-        "label_selector": label_selector,
-        "field_selector": field_selector,
-        "metadata_only": metadata_only,
-    }
-    items: list[T] = []
-    unknown: list[Undecodable] = []
-    token, pages = "", Pages()
-    while True:
-        try:
-            body = await client.list_page(resource, namespace, limit=PAGE, continue_=token, **selection)
-        except Expired:
-            if not token:
-                raise
-            items.clear()
-            unknown.clear()
-            body = await client.list_page(resource, namespace, **selection)
-        page = await read_page_in_turns(body, "" if metadata_only else resource.kind)
-        for item in page.items:
-            obj = resource.read_item(item, metadata_only=metadata_only)
-            if not isinstance(obj, Undecodable):
-                items.append(obj)
-            elif obj.spoilt:
-                raise _unreadable(resource, obj)
-            else:
-                unknown.append(obj)
-            if _size(item) > LARGE:
+
+    async def fetch(token: str, limit: int) -> Page:
+        body = await client.list_page(
+            resource,
+            namespace,
+            limit=limit,
+            continue_=token,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            metadata_only=metadata_only,
+        )
+        return await read_page_in_turns(body, "" if metadata_only else resource.kind)
+
+    version, items, unknown = "", list[T](), list[Undecodable]()
+    async with aclosing(in_pages(fetch)) as pages:
+        async for page, anew in pages:
+            if anew:
+                items.clear()
+                unknown.clear()
+            for item in page.items:
+                obj = resource.read_item(item, metadata_only=metadata_only)
+                if not isinstance(obj, Undecodable):
+                    items.append(obj)
+                elif obj.spoilt:
+                    raise _unreadable(resource, obj)
+                else:
+                    unknown.append(obj)
+                if _size(item) > LARGE:
+                    await asyncio.sleep(0)
+            version = page.resource_version
+            if page.next_page:
                 await asyncio.sleep(0)
-        token = pages.next(page.next_page)
-        if not token:
-            return Listed(items, page.resource_version, unknown)
-        await asyncio.sleep(0)
+    return Listed(items, version, unknown)
 
 
 def _size(item: msgspec.Raw | Message) -> int:

@@ -47,7 +47,7 @@ from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.listing import Page, Pages, read_page_in_turns
+from kcm_cli.rest.listing import PAGE, Page, in_pages, read_page_in_turns
 from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unreachable, Unreadable, Untrusted
 from kcm_cli.runtime import causes
 from kcm_cli.runtime.backoff import Backoff
@@ -61,7 +61,6 @@ from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, WatchEvent
 
 T = TypeVar("T", bound=Object)
 
-PAGE = 500
 CHUNK = 100
 """Changes that are handled before other tasks run."""
 PATIENCE = 3
@@ -300,7 +299,7 @@ class Informer(Generic[T]):
         bound, many = 0, len(self.store) + len(self.store.unknown()) > SMALL
         if many and self._catch_ups < MOST_CATCH_UPS:
             self._catch_ups += 1
-            bound = number_of((await self._page("", limit=1)).resource_version)
+            bound = number_of((await self._page("", 1)).resource_version)
         if not bound or bound < number_of(self.last_version):
             await self._fill_by_list()
             return
@@ -438,32 +437,22 @@ class Informer(Generic[T]):
 
     async def _fill_by_list(self) -> None:
         found: _Found[T] = {}
-        token, version, pages, turns = "", "", Pages(), Turns.of_loop()
-        while True:
-            page = await self._next_page(token, found)
-            for index, item in enumerate(page.items):
-                obj = self.resource.read_item(item, metadata_only=self.scope.metadata_only)
-                if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
-                    raise Unreadable(f"the list cannot be read: {obj.why}")
-                found[_key(obj)] = obj
-                if index % PAGE == PAGE - 1 or turns.is_over():
-                    await turns.next()
-            version, token = page.resource_version, pages.next(page.next_page)
-            if not token:
-                break
+        version, turns = "", Turns.of_loop()
+        async with aclosing(in_pages(self._page)) as pages:
+            async for page, anew in pages:
+                if anew:
+                    found.clear()
+                for index, item in enumerate(page.items):
+                    obj = self.resource.read_item(item, metadata_only=self.scope.metadata_only)
+                    if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
+                        raise Unreadable(f"the list cannot be read: {obj.why}")
+                    found[_key(obj)] = obj
+                    if index % PAGE == PAGE - 1 or turns.is_over():
+                        await turns.next()
+                version = page.resource_version
         await self._replace(found, version or _ANY)  # a watch from there begins with what there is
 
-    async def _next_page(self, token: str, found: _Found[T]) -> Page:
-        """The page of this token. If it has expired, all objects in one page, and nothing is ``found`` yet."""
-        try:
-            return await self._page(token)
-        except errors.Expired:
-            if not token:
-                raise
-        found.clear()
-        return await self._page("", limit=0)
-
-    async def _page(self, token: str, limit: int = PAGE) -> Page:
+    async def _page(self, token: str, limit: int) -> Page:
         scope = self.scope
         body = await self._client.list_page(
             self.resource,
