@@ -1,13 +1,18 @@
 """LimitRanger: defaults and limits of the requests and limits of containers, pods and claims.
 
+Updates are judged by what they change, and quantities are compared exactly, as upstream does since 1.38
+(kubernetes#142170, #142171, #141348).
+
 upstream: plugin/pkg/admission/limitranger/admission.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.errors import aggregated
-from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.machinery.quantity import Quantity, from_json, make
 from kcm_cli.planning.pod_resources import Amounts, amounts_of, spec_amounts
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
@@ -16,7 +21,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 LIMIT_RANGES = GVR("", "v1", "limitranges")
 _ANNOTATION = "kubernetes.io/limit-ranger"
-_MAX_MILLI = (1 << 63) // 1000
+_CLAIM = "PersistentVolumeClaim"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
@@ -38,10 +43,43 @@ class LimitRanger:
         """Check a pod or claim. Raises ApiError 403."""
         if self._ranges.empty(attrs.namespace) or _deleting(attrs.old):
             return
-        problems_of = _pod_problems if attrs.resource.gvr.plural == "pods" else _claim_problems
+        parts = list(_parts(attrs.obj or {}, attrs.resource.gvr.plural))
+        known = {} if attrs.old is None else {part.key: part for part in _parts(attrs.old, attrs.resource.gvr.plural)}
         for stored in self._ranges.of(attrs.namespace):
-            if problems := aggregated(problems_of(attrs.obj or {}, _limits(stored.doc))):
+            if problems := aggregated(_problems(_limits(stored.doc), parts, known)):
                 raise denied(attrs, problems)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """What a limit may be about: a container (with its name), a pod or a claim."""
+
+    kind: str
+    name: str
+    requests: Amounts
+    limits: Amounts
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.kind, self.name
+
+    def keeps(self, name: str, old: "_Part | None") -> bool:
+        """Whether an update leaves a resource as it is. upstream, since 1.38: kubernetes#142170, #142171"""
+        if old is None or (self.kind == _CLAIM and name not in self.requests):
+            return False
+        return self.requests.get(name) == old.requests.get(name) and self.limits.get(name) == old.limits.get(name)
+
+
+def _parts(doc: Tree, plural: str) -> Iterator[_Part]:
+    spec = doc["spec"]
+    if plural != "pods":
+        yield _Part(_CLAIM, "", amounts_of((spec.get("resources") or {}).get("requests")), {})
+        return
+    for key, _ in _CONTAINERS:
+        for container in spec.get(key) or ():
+            resources = container.get("resources") or {}
+            requests, limits = amounts_of(resources.get("requests")), amounts_of(resources.get("limits"))
+            yield _Part("Container", container.get("name", ""), requests, limits)
+    yield _Part("Pod", "", spec_amounts(doc, "requests"), spec_amounts(doc, "limits"))
 
 
 def _limits(limit_range: Tree) -> list[Tree]:
@@ -82,100 +120,67 @@ def _fill(container: Tree, field: str, defaults: Mapping[str, str]) -> list[str]
     return added
 
 
-def _pod_problems(pod: Tree, limits: list[Tree]) -> Iterator[str]:
+def _problems(limits: list[Tree], parts: list[_Part], known: Mapping[tuple[str, str], _Part]) -> Iterator[str]:
+    """The texts about what an update changes, or a creation has."""
     for limit in limits:
-        kind = limit.get("type", "")
-        if kind == "Container":
-            for key, _ in _CONTAINERS:
-                for container in pod["spec"].get(key) or ():
-                    resources = container.get("resources") or {}
-                    requests = amounts_of(resources.get("requests"))
-                    yield from _problems(limit, requests, amounts_of(resources.get("limits")))
-        elif kind == "Pod":
-            yield from _problems(limit, spec_amounts(pod, "requests"), spec_amounts(pod, "limits"))
+        for part in parts:
+            if part.kind == limit.get("type", ""):
+                yield from _part_problems(limit, part, known.get(part.key))
 
 
-def _claim_problems(claim: Tree, limits: list[Tree]) -> Iterator[str]:
-    requests = amounts_of((claim["spec"].get("resources") or {}).get("requests"))
-    for limit in limits:
-        if limit.get("type") != "PersistentVolumeClaim":
-            continue
-        for name, bound in _sorted(limit.get("min")):
-            yield from _below("PersistentVolumeClaim", name, bound, requests, {})
-        for name, bound in _sorted(limit.get("max")):
-            yield from _request_above(name, bound, requests)
-
-
-def _problems(limit: Tree, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    kind = limit["type"]
-    for name, bound in _sorted(limit.get("min")):
-        yield from _below(kind, name, bound, requests, limits)
-    for name, bound in _sorted(limit.get("max")):
-        yield from _above(kind, name, bound, requests, limits)
-    for name, bound in _sorted(limit.get("maxLimitRequestRatio")):
-        yield from _out_of_ratio(kind, name, bound, requests, limits)
+def _part_problems(limit: Tree, part: _Part, old: _Part | None) -> Iterator[str]:
+    above = _request_above if part.kind == _CLAIM else _above
+    ratios = None if part.kind == _CLAIM else limit.get("maxLimitRequestRatio")
+    for judge, bounds in ((_below, limit.get("min")), (above, limit.get("max")), (_out_of_ratio, ratios)):
+        for name, bound in _sorted(bounds):
+            if not part.keeps(name, old):
+                yield from judge(part, name, bound)
 
 
 def _sorted(values: Mapping[str, object] | None) -> Iterable[tuple[str, Quantity]]:
     return [(name, from_json(value)) for name, value in sorted((values or {}).items())]
 
 
-def _below(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    text = f"minimum {name} usage per {kind} is {bound}"
-    request, limit = requests.get(name), limits.get(name)
+def _below(part: _Part, name: str, bound: Quantity) -> Iterator[str]:
+    text = f"minimum {name} usage per {part.kind} is {bound}"
+    request, limit = part.requests.get(name), part.limits.get(name)
     if request is None:
         yield f"{text}.  No request is specified"
-        return
-    asked, given, least = _comparable(request, limit or ZERO, bound)
-    if asked < least:
+    elif request < bound:
         yield f"{text}, but request is {request}"
-    elif limit is not None and given < least:
+    elif limit is not None and limit < bound:
         yield f"{text}, but limit is {limit}"
 
 
-def _above(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    text = f"maximum {name} usage per {kind} is {bound}"
-    request, limit = requests.get(name), limits.get(name)
+def _above(part: _Part, name: str, bound: Quantity) -> Iterator[str]:
+    text = f"maximum {name} usage per {part.kind} is {bound}"
+    request, limit = part.requests.get(name), part.limits.get(name)
     if limit is None:
         yield f"{text}.  No limit is specified"
-        return
-    asked, given, most = _comparable(request or ZERO, limit, bound)
-    if given > most:
+    elif limit > bound:
         yield f"{text}, but limit is {limit}"
-    elif request is not None and asked > most:
+    elif request is not None and request > bound:
         yield f"{text}, but request is {request}"
 
 
-def _request_above(name: str, bound: Quantity, requests: Amounts) -> Iterator[str]:
-    text = f"maximum {name} usage per PersistentVolumeClaim is {bound}"
-    request = requests.get(name)
+def _request_above(part: _Part, name: str, bound: Quantity) -> Iterator[str]:
+    text = f"maximum {name} usage per {part.kind} is {bound}"
+    request = part.requests.get(name)
     if request is None:
         yield f"{text}.  No request is specified"
-        return
-    asked, _, most = _comparable(request, ZERO, bound)
-    if asked > most:
+    elif request > bound:
         yield f"{text}, but request is {request}"
 
 
-def _out_of_ratio(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    text = f"{name} max limit to request ratio per {kind} is {bound}"
-    asked, given, _ = _comparable(requests.get(name, ZERO), limits.get(name, ZERO), bound)
-    if not asked:
+def _out_of_ratio(part: _Part, name: str, bound: Quantity) -> Iterator[str]:
+    text = f"{name} max limit to request ratio per {part.kind} is {bound}"
+    request, limit = part.requests.get(name), part.limits.get(name)
+    if not request:
         yield f"{text}, but no request is specified or request is 0"
-    elif not given:
+    elif not limit:
         yield f"{text}, but no limit is specified or limit is 0"
-    else:
-        ratio = given / asked
-        milli = bound.value() <= _MAX_MILLI
-        if (ratio * 1000 if milli else ratio) > float(bound.milli_value() if milli else bound.value()):
-            yield f"{text}, but provided ratio is {ratio:.6f}"
-
-
-def _comparable(request: Quantity, limit: Quantity, bound: Quantity) -> tuple[int, int, int]:
-    """The values in thousandths, or in whole units if one is too large for thousandths."""
-    three = (request, limit, bound)
-    if all(each.value() <= _MAX_MILLI for each in three):
-        asked, given, enforced = (each.milli_value() for each in three)
-    else:
-        asked, given, enforced = (each.value() for each in three)
-    return asked, given, enforced
+    elif limit > make(request.amount * bound.amount, request.scale + bound.scale):
+        finest = min(request.scale, limit.scale)
+        asked = request.scaled_value(finest)
+        millionths = (2 * 10**6 * limit.scaled_value(finest) + asked) // (2 * asked)
+        yield f"{text}, but provided ratio is {millionths // 10**6}.{millionths % 10**6:06}"

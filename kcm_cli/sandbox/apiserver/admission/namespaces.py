@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: rejects writes in missing namespaces, creations in terminating ones, and deletions of three.
+"""NamespaceLifecycle: rejects creations in missing and in terminating namespaces, and deletions of three.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle
 """
@@ -28,12 +28,13 @@ class NamespaceLifecycle:
                 raise denied(attrs, "this namespace may not be deleted")
             return
         namespace = attrs.namespace
-        if not namespace or attrs.operation == "DELETE" or gvr.plural == "localsubjectaccessreviews":
+        # upstream lets updates pass since 1.37: kubernetes#140661
+        if not namespace or attrs.operation != "CREATE" or gvr.plural == "localsubjectaccessreviews":
             return
         stored = self._store.get(NAMESPACES, "", namespace)
         if stored is None:
             raise not_found("", "namespaces", namespace)
-        if attrs.operation != "CREATE" or not _terminating(stored.doc):
+        if not _terminating(stored.doc):
             return
         cause: Doc = {
             "reason": "NamespaceTerminating",

@@ -44,7 +44,7 @@ def _containers(spec: Tree, path: str, meta: Tree | None) -> Errors:
     volumes: Mapping[str, Tree] = {}
     if items := spec.get("volumes"):
         name = "" if meta is None else meta.get("name", "")
-        volumes, found = validate_volumes(items, name, f"{path}.volumes", is_pod=meta is not None)
+        volumes, found = validate_volumes(items, name, f"{path}.volumes")
     claims = spec.get("resourceClaims") or ()
     if claims:
         found += _claims(claims, meta, f"{path}.resourceClaims")

@@ -28,9 +28,7 @@ _SECOND_PATHS = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """Paths as upstream misspells them."""
 
 
-def validate_volumes(
-    volumes: list[Tree], pod_name: str, path: str, *, is_pod: bool
-) -> tuple[Mapping[str, Tree], list[FieldError]]:
+def validate_volumes(volumes: list[Tree], pod_name: str, path: str) -> tuple[Mapping[str, Tree], list[FieldError]]:
     """The valid volumes by name, and the errors of the others."""
     usable: dict[str, Tree] = {}
     found: list[FieldError] = []
@@ -39,7 +37,7 @@ def validate_volumes(
         created = {f"{pod_name}-{item.get('name', '')}" for item in volumes if item.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
         name, place = volume.get("name", ""), f"{path}[{index}]"
-        wrong = [*_source(volume, pod_name, place, is_pod), *_NAMED(volume, place)]
+        wrong = [*_source(volume, pod_name, place), *_NAMED(volume, place)]
         if name in usable:
             wrong.append(errors.duplicate(f"{place}.name", name))
         if wrong:
@@ -53,19 +51,19 @@ def validate_volumes(
     return usable, found
 
 
-def _source(volume: Tree, pod_name: str, path: str, is_pod: bool) -> Errors:
+def _source(volume: Tree, pod_name: str, path: str) -> Errors:
     kinds = [kind for kind in volume if kind != "name"]
     if not kinds:
         return [errors.required(path, "must specify a volume type")]
     if len(kinds) > 1:
         kinds = [kind for kind in _ORDER if volume.get(kind) is not None]
     others = [errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", volume_sources.SECOND) for kind in kinds[1:]]
-    return [*_first(kinds[0], volume, pod_name, path, is_pod), *others]
+    return [*_first(kinds[0], volume, pod_name, path), *others]
 
 
-def _first(kind: str, volume: Tree, pod_name: str, path: str, is_pod: bool) -> Errors:
+def _first(kind: str, volume: Tree, pod_name: str, path: str) -> Errors:
     source, name = volume[kind], volume.get("name", "")
-    if check := (_IMAGE if is_pod else _ANY_IMAGE) if kind == "image" else _CHECKS.get(kind):
+    if check := _CHECKS.get(kind):
         yield from check(source, f"{path}.{volume_sources.PATHS.get(kind, kind)}")
     if kind == "iscsi":
         length = len(f"{name}:{source.get('targetPortal', '')}")
@@ -108,8 +106,6 @@ _TEMPLATE = rules.fields(
     rules.optional("metadata", template_meta), rules.always("spec", validate_claim_spec, default={})
 )
 _NAMED = rules.fields(rules.required("name", rules.LABEL))
-_ANY_IMAGE = rules.fields_of("core.v1.ImageVolumeSource", rules.one_of("pullPolicy"))
-_IMAGE = rules.fields(rules.required("reference"), _ANY_IMAGE)
 _CHECKS: Mapping[str, rules.Rule] = {
     **volume_sources.COMMON,
     "iscsi": volume_sources.iscsi,
@@ -125,4 +121,5 @@ _CHECKS: Mapping[str, rules.Rule] = {
         _publish_secret,
     ),
     "ephemeral": rules.fields(rules.present("volumeClaimTemplate", _TEMPLATE)),
+    "image": rules.fields_of("core.v1.ImageVolumeSource", rules.required("reference"), rules.one_of("pullPolicy")),
 }

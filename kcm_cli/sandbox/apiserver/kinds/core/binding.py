@@ -4,6 +4,8 @@ upstream: pkg/registry/core/pod/storage/storage.go (v1.36)
 """
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, not_found, plain, storage_conflict
@@ -107,6 +109,9 @@ def _check_target(target: Tree) -> None:
         problems.append(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
     if not target.get("name"):
         problems.append("target.name: Required value")
+    else:  # upstream, since 1.37: kubernetes#136723
+        name = target["name"]
+        problems += [f"target.name: Invalid value: {quote(name)}: {why}" for why in names.dns1123_subdomain(name)]
     if problems:
         raise plain(problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
 

@@ -209,6 +209,9 @@ def _strategy_status(new: Tree, old: Tree) -> None:
     status, known = new.setdefault("status", {}), old.get("status") or {}
     if not status.get("qosClass") and "qosClass" in known:
         status["qosClass"] = known["qosClass"]
+    for field in ("resourceClaimStatuses", "extendedResourceClaimStatus"):
+        if not status.get(field) and known.get(field):  # upstream, since 1.37: kubernetes#139772
+            status[field] = known[field]
     if "nodeAllocatableResourceClaimStatuses" not in known:  # DRANodeAllocatableResources is off
         status.pop("nodeAllocatableResourceClaimStatuses", None)
     _keep_observed_generation(status, known)

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.validation.volume_projections import TOKEN_SECOND
 
 def _check_change(new: Tree, old: Tree) -> Errors:
     spec, known = new["spec"], old["spec"]
-    yield from errors.fixed("spec.attachedRequired", spec.get("attachRequired"), known.get("attachRequired"))
+    yield from errors.fixed("spec.attachRequired", spec.get("attachRequired"), known.get("attachRequired"))
     modes, before = spec.get("volumeLifecycleModes"), known.get("volumeLifecycleModes")
     yield from errors.fixed("spec.volumeLifecycleModes", modes, before)
 
@@ -43,7 +43,7 @@ def _in_secrets(spec: Tree, path: str) -> Errors:
 _MODE = rules.enum("Persistent", "Ephemeral")
 _TOKEN = rules.fields(rules.optional("expirationSeconds", TOKEN_SECONDS))
 _SPEC = rules.fields(
-    rules.present("attachRequired", at="attachedRequired"),
+    rules.present("attachRequired"),
     rules.present("podInfoOnMount"),
     rules.present("storageCapacity"),
     rules.maybe_one_of("fsGroupPolicy", "File", "None", "ReadWriteOnceWithFSType"),

@@ -60,8 +60,7 @@ def _attached(source: Tree, path: str) -> Errors:
 
 def _message(message: str, path: str) -> Errors:
     if len(message.encode()) > MESSAGE_MAX:
-        # upstream: pkg/apis/storage/validation/validation.go#validateVolumeError (names the other limit)
-        yield errors.too_long(path, METADATA_MAX)
+        yield errors.too_long(path, MESSAGE_MAX)
 
 
 def _named(source: Tree, path: str) -> Errors:

@@ -24,6 +24,4 @@ def of_replicas(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a Deployment, ReplicaSet or ReplicationController."""
     if not changed(new, old):
         return []
-    # upstream: pkg/registry/core/replicationcontroller/strategy.go#WarningsOnUpdate (of the old template)
-    seen = old if old is not None and new.get("kind") == "ReplicationController" else new
-    return warnings_of_name(new, old) + pods.of_template(seen["spec"].get("template"), "spec.template")
+    return warnings_of_name(new, old) + pods.of_template(new["spec"].get("template"), "spec.template")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.api import Api, pod
+from tests.kit.api import Answer, Api, pod
 
 Tree = dict[str, Any]
 
@@ -125,6 +125,72 @@ async def test_claims(api: Api, size: str, why: str | None) -> None:
     assert answer.status == (403 if why else 201)
     if why:
         assert answer.message == f'persistentvolumeclaims "c" is forbidden: {why}'
+
+
+async def test_a_claim_that_a_new_limit_does_not_allow_may_be_updated(api: Api) -> None:
+    namespace = await api.namespace()
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+    await api.make(path, {"metadata": {"name": "c", "finalizers": ["a.b/c"]}, "spec": spec})
+    limits = [{"type": "PersistentVolumeClaim", "min": {"storage": "2Gi"}, "max": {"storage": "3Gi"}}]
+    limit_ranges = f"/api/v1/namespaces/{namespace}/limitranges"
+    await api.make(limit_ranges, {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+    assert (await api.merge(f"{path}/c", {"metadata": {"finalizers": None, "labels": {"a": "b"}}})).status == 200
+    await api.json("PUT", f"{path}/c/status", await bound(api, f"{path}/c"))
+    answer = await api.merge(f"{path}/c", {"spec": {"resources": {"requests": {"storage": "4Gi"}}}})
+    assert (answer.status, answer.message) == (
+        403,
+        'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim is 3Gi, but request '
+        "is 4Gi",
+    )
+
+
+async def bound(api: Api, path: str) -> Tree:
+    claim: Tree = await api.json("GET", path)
+    return {**claim, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+
+
+async def test_a_resize_is_judged_by_what_it_changes(api: Api) -> None:
+    namespace = await api.namespace()
+    await api.make(f"/api/v1/namespaces/{namespace}/pods", using({"cpu": "100m", "memory": "1Gi"}))
+    limits = [{"type": "Container", "min": {"memory": "2Gi", "cpu": "200m"}}]
+    limit_ranges = f"/api/v1/namespaces/{namespace}/limitranges"
+    await api.make(limit_ranges, {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+    path, strategic = f"/api/v1/namespaces/{namespace}/pods/p/resize", "application/strategic-merge-patch+json"
+
+    async def resized(cpu: str) -> Answer:
+        containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}}]
+        return await api.call("PATCH", path, {"spec": {"containers": containers}}, content_type=strategic)
+
+    assert "minimum cpu usage per Container is 200m, but request is 150m" in (await resized("150m")).message
+    assert (await resized("300m")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("limit", "request_", "most", "why"),
+    [
+        (
+            {"min": {"memory": "1e17"}},
+            "99999999999999999500m",
+            "1e17",
+            "minimum memory usage per Container is 100e15, but request is 99999999999999999500m",
+        ),
+        (
+            {"maxLimitRequestRatio": {"memory": "2"}},
+            "1",
+            "1e30",
+            "memory max limit to request ratio per Container is 2, but provided ratio is "
+            "1000000000000000000000000000000.000000",
+        ),
+        ({"maxLimitRequestRatio": {"memory": "1"}}, "1e20", "1e20", ""),
+    ],
+    ids=["half a byte", "a large ratio", "the same large numbers"],
+)
+async def test_quantities_are_compared_exactly(api: Api, limit: Tree, request_: str, most: str, why: str) -> None:
+    namespace = await limited(api, type="Container", **limit)
+    name = next(iter(*limit.values()))
+    answer = await api.post(f"/api/v1/namespaces/{namespace}/pods", using({name: request_}, {name: most}))
+    assert (answer.status, answer.message) == ((403, f'pods "p" is forbidden: {why}') if why else (201, ""))
 
 
 async def test_updates_of_pods_are_not_judged(api: Api) -> None:

@@ -94,6 +94,14 @@ async def test_a_binding_in_the_collection_has_no_uid(api: Api) -> None:
     assert (await api.json("GET", f"{PODS}/p"))["spec"]["nodeName"] == "n"
 
 
+async def test_a_pod_is_not_bound_to_what_can_be_no_node(api: Api) -> None:
+    await new_pod(api)
+    wrong = {**binding(), "target": {"kind": "Node", "name": "Not_a_node"}}
+    refused = await api.json("POST", f"{PODS}/p/binding", wrong, status=500)
+    assert refused["message"].startswith('target.name: Invalid value: "Not_a_node": a lowercase RFC 1123 subdomain')
+    assert "nodeName" not in (await api.json("GET", f"{PODS}/p"))["spec"]
+
+
 async def test_a_gated_pod_is_not_bound(api: Api) -> None:
     await new_pod(api, schedulingGates=[{"name": "example.com/wait"}])
     refused = await api.json("POST", f"{PODS}/p/binding", binding(), status=409)

@@ -227,3 +227,17 @@ KEPT: list[Row] = [
 
 async def test_table(api: Api) -> None:
     await PODS.check(api, DEFAULTS, REFUSED, KEPT)
+
+
+async def test_a_client_that_does_not_know_the_claims_of_a_status_leaves_them(api: Api) -> None:
+    claims = [{"name": "c", "resourceClaimTemplateName": "t"}]
+    path = "/api/v1/namespaces/default/pods/p"
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], "resourceClaims": claims}}
+    await api.make(path.removesuffix("/p"), body)
+    status = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "made"}]}
+    await api.json("PATCH", f"{path}/status", {"status": status}, content_type="application/merge-patch+json")
+    made = await api.json("GET", path)
+    assert (await api.json("PUT", f"{path}/status", {**made, "status": {"phase": "Running"}}))["status"] == {
+        **made["status"],
+        "phase": "Running",
+    }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.types import Attributes, User
 from tests.kit.api import CONFIG_MAPS, Api
 
@@ -211,6 +212,17 @@ async def test_what_put_or_apply_creates_is_not_being_deleted(api: Api, how: dic
     assert made["metadata"].keys() & {"deletionTimestamp", "deletionGracePeriodSeconds"} == set()
     assert made["metadata"]["creationTimestamp"] > "2029"
     assert await api.json("GET", path) == made
+
+
+async def test_an_object_outlives_its_namespace_until_its_finalizer_is_removed(api: Api) -> None:
+    path = f"/api/v1/namespaces/{await api.namespace(account=False)}"
+    await api.make(f"{path}/configmaps", {"metadata": {"name": "a", "finalizers": ["a.b/c"]}})
+    await api.delete(f"{path}/configmaps/a")
+    store, name = api.server.store, path.rpartition("/")[2]
+    store.delete(GVR("", "v1", "namespaces"), "", name)
+    assert (await api.post(f"{path}/configmaps", {"metadata": {"name": "b"}})).status == 404
+    await api.json("PATCH", f"{path}/configmaps/a", {"metadata": {"finalizers": None}}, headers=MERGE)
+    assert (await api.get(f"{path}/configmaps/a")).status == 404
 
 
 async def test_putting_a_new_name_needs_the_right_to_create(api: Api) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import User
+from tests.kit.api import Api
 from tests.unit.sandbox.apiserver.strategy import kit
 
 _AMOUNT = {"cpu": "1", "memory": "1Gi"}
@@ -170,3 +171,14 @@ def test_a_stateful_sets_max_unavailable_is_dropped_unless_the_older_object_has_
 def test_a_stateful_set_without_a_rolling_update_stays_as_it_is():
     made = kit.created(kit.STATEFUL_SETS, kit.deployment(updateStrategy={"type": "OnDelete"}))
     assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
+
+
+async def test_warnings_of_a_changed_controller_are_about_its_new_template(api: Api) -> None:
+    path = "/api/v1/namespaces/default/replicationcontrollers"
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"beta.kubernetes.io/os": "linux"}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+    made = await api.post(path, {"metadata": {"name": "r"}, "spec": {"selector": {"a": "b"}, "template": template}})
+    assert len(made.warnings) == 1
+    doc = made.doc
+    doc["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "linux"}
+    assert (await api.put(f"{path}/r", doc)).warnings == ()

@@ -33,3 +33,11 @@ def test_a_port_is_a_port_or_is_named_in_the_refusal(number):
     found = kit.problems(kit.PODS, kit.pod(container={"ports": [{"containerPort": number}]}))
     assert bool(found) is not (1 <= number <= 65535)
     assert all(text.startswith("spec.containers[0].ports[0].containerPort: ") for text in found)
+
+
+def test_a_template_names_the_image_of_a_volume_as_a_pod_does():
+    deployment = kit.deployment()
+    volumes = [{"name": "v", "image": {"pullPolicy": "Always"}}]
+    assert kit.problems(kit.DEPLOYMENTS, kit.changed(deployment, spec__template__spec__volumes=volumes)) == [
+        "spec.template.spec.volumes[0].image.reference: Required value"
+    ]

@@ -1,5 +1,8 @@
-"""Claims and volumes: what can change."""
+"""Claims and volumes: what can change, and kinds of drivers and attachments."""
 
+from typing import Any
+
+from tests.kit.api import Api
 from tests.unit.sandbox.apiserver.strategy import kit
 
 _VOLUME = {
@@ -31,3 +34,16 @@ def test_the_source_of_a_volume_is_fixed():
     old = kit.stored(kit.VOLUMES, _VOLUME)
     found = kit.update_problems(kit.VOLUMES, old, kit.changed(old, spec__hostPath__path="/y"))
     assert len(found) == 1 and '-  "Path": "/x",\n+  "Path": "/y",\n' in found[0]
+
+
+async def test_errors_of_drivers_and_attachments_name_the_field_and_the_limit(api: Api) -> None:
+    base = "/apis/storage.k8s.io/v1"
+    driver: Any = await api.make(f"{base}/csidrivers", {"metadata": {"name": "d.x"}, "spec": {}})
+    driver["spec"]["attachRequired"] = False
+    answer = await api.put(f"{base}/csidrivers/d.x", driver)
+    assert [cause["field"] for cause in answer.causes] == ["spec.attachRequired"]
+    spec = {"attacher": "d.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    await api.make(f"{base}/volumeattachments", {"metadata": {"name": "a"}, "spec": spec})
+    status = {"attached": False, "attachError": {"message": "x" * 1025}}
+    answer = await api.merge(f"{base}/volumeattachments/a/status", {"status": status})
+    assert [cause["message"] for cause in answer.causes] == ["Too long: may not be more than 1024 bytes"]
