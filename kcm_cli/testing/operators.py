@@ -116,9 +116,12 @@ class Operator:
         self._identity.cut_off()
 
     def stop(self) -> None:
-        """Stop it, and wait until it has ended. May be called twice. Raises OperatorError if it does not end."""
-        self._end(at_once=False)
-        self._identity.cut_off()
+        """Stop it, and wait until it has ended. May be called twice. Raises OperatorError if it does not end; then it
+        has no access any more, as after ``kill``."""
+        try:
+            self._end(at_once=False)
+        finally:
+            self._identity.cut_off()
 
     def restart(self) -> None:
         """Kill and start it."""
@@ -307,9 +310,18 @@ class _Task(_OnThread):
         if self._loop is not None and self._main is not None:
             with contextlib.suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._main.cancel)
-        if at_once and isinstance(self._loop, FollowingLoop):
+        if at_once:
+            self._forsake()
+        try:
+            self._join(at_once=at_once, killed_s=KILL_S)
+        except OperatorError:
+            self._forsake()
+            raise
+
+    def _forsake(self) -> None:
+        """Let the cluster's time pass without it."""
+        if isinstance(self._loop, FollowingLoop):
             self._loop.forsake()
-        self._join(at_once=at_once, killed_s=KILL_S)
 
     def _tasks(self) -> Iterable[asyncio.Task[Any]]:
         return asyncio.all_tasks(self._loop) if self._loop is not None else ()

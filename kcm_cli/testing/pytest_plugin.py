@@ -98,6 +98,8 @@ def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Ite
     from kcm_cli.testing.perturb.plugin import trial_of  # imported here: pytest loads this module everywhere
 
     named = "kcm_namespace" in request.fixturenames
+    if "kcm_reset" in request.fixturenames:
+        request.getfixturevalue("kcm_reset")  # so that the operator ends first
     trial = trial_of(request.node, kcm_sandbox, request.getfixturevalue("kcm_namespace") if named else "")
     try:
         yield trial
@@ -122,8 +124,7 @@ def kcm_start(pytestconfig: pytest.Config) -> "Iterator[Starter]":
     try:
         yield starter
     finally:
-        for sandbox in starter.clusters:
-            sandbox.stop()
+        starter.stop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -187,14 +187,16 @@ class Sandbox:
 
     def stop(self) -> None:
         """Stop the sandbox, within seconds. May be called at any time."""
+        unhit: Sequence[str] = ()
         if self._thread.is_alive():
             with contextlib.suppress(SandboxError):  # it has ended by an error
-                self.tell_unhit(self._injected)
+                unhit = self._unhit(self._injected)
             with contextlib.suppress(RuntimeError):  # it has ended just now
                 self._loop.call_soon_threadsafe(self._end)
             self._thread.join(STOP_S)
         if self._folder.is_absolute():
             shutil.rmtree(self._folder, ignore_errors=True)
+        _tell(unhit)
 
     def __enter__(self) -> Self:
         self.start()
@@ -388,16 +390,25 @@ class Sandbox:
         self._injected.append(injected)
         return Injection(self, injected)
 
-    def tell_unhit(self, injected: Collection[Injected]) -> None:
-        """Warn of those of these faults that end without having hit a request."""
+    def remove_fault(self, injected: Injected) -> None:
+        """End a fault. See ``Injection.remove``."""
+        unhit = self._unhit([injected])
+        self.run(lambda: self._server.api.faults.remove(injected.number))
+        _tell(unhit)
+
+    def _unhit(self, injected: Collection[Injected]) -> Sequence[str]:
+        """These faults end: a sentence for each that has not hit a request. It is told when all else is done, since it
+        may be an error."""
         ended = [one for one in injected if one in self._injected]
         self._injected = [one for one in self._injected if one not in ended]
         now_s = self.run(self._clock.monotonic) if ended else 0.0
+        found = []
         for one in ended:
             if not one.hits and one.starts <= now_s:
                 names = self._server.api.catalog.unknown(one.fault.resources)
                 why = f": no resource has the name {' or '.join(map(quote, names))}" if names else ""
-                warnings.warn(f"the fault {one.fault.kind} has hit no request{why}", UnhitFault, stacklevel=3)
+                found.append(f"the fault {one.fault.kind} has hit no request{why}")
+        return found
 
     # -- back to what was
 
@@ -415,7 +426,12 @@ class Sandbox:
         """
         if snapshot.cluster not in ("", str(self._folder)):
             raise ValueError("this snapshot is of another cluster")
-        self.tell_unhit(self._injected)
+        unhit = self._unhit(self._injected)
+        self._settle(snapshot)
+        _tell(unhit)
+
+    def _settle(self, snapshot: Snapshot) -> None:
+        """Restore the objects until nothing changes any more. Raises SandboxError."""
         for tried in range(_RESETS):
             writes = self.run(lambda: self._restore(snapshot))
             self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
@@ -532,8 +548,13 @@ class Sandbox:
             self.call(self._admin.delete(NAMESPACES, "", name))
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the sandbox's loop, and return its result. Raises its errors."""
+        """Run a coroutine on the sandbox's loop, and return its result. Raises its errors, and SandboxError on the
+        sandbox's own thread, which would wait for itself."""
         __tracebackhide__ = True
+        if threading.current_thread() is self._thread:
+            work.close()
+            why = "a coroutine of the test runs there: write it as a function without async, which has another thread"
+            raise SandboxError(f"this waits for the sandbox on its own thread ({why})")
         if self._error is not None or not self._thread.is_alive():
             work.close()
             self._check()
@@ -662,6 +683,12 @@ class Sandbox:
             raise SandboxError("the sandbox is not running")
 
 
+def _tell(unhit: Sequence[str]) -> None:
+    """Warn of faults that have hit no request."""
+    if unhit:
+        warnings.warn("\n".join(unhit), UnhitFault, stacklevel=4)
+
+
 def _check_pod(pattern: str) -> None:
     if pattern != "*" and pattern.count("/") != 1:
         raise ValueError(f"pods are named as NAMESPACE/NAME, with * and ?, not {pattern!r}")
@@ -679,6 +706,12 @@ class Starter:
         sandbox.start()
         self.clusters.append(sandbox)
         return sandbox
+
+    def stop(self) -> None:
+        """Stop all of them, each whatever the others' ends raise."""
+        with contextlib.ExitStack() as ends:
+            for sandbox in self.clusters:
+                ends.callback(sandbox.stop)
 
 
 class Recording:
@@ -726,8 +759,7 @@ class Injection:
 
     def remove(self) -> None:
         """End the fault. May be called twice."""
-        self._sandbox.tell_unhit([self._injected])
-        self._sandbox.run(lambda: self._sandbox.server.api.faults.remove(self._injected.number))
+        self._sandbox.remove_fault(self._injected)
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,7 @@
 """kcm_cli.testing beyond the examples of its page: reset, users, faults over TLS."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 import kubernetes
@@ -96,6 +97,19 @@ def nothing_left(core):
     """Requested before ``kcm_reset``, so that it looks after the reset."""
     yield
     assert "left" not in {one.metadata.name for one in core.list_namespaced_config_map("default").items}
+
+
+def busy(kubeconfig, stop):
+    """Writes without a pause."""
+    with kubernetes.config.new_client_from_config(kubeconfig) as client:
+        core = kubernetes.client.CoreV1Api(client)
+        while not stop.is_set():
+            core.patch_namespace("default", {"metadata": {"labels": {"busy": str(time.monotonic_ns())}}})
+
+
+def test_an_operator_ends_before_all_is_restored(kcm_operator, kcm_reset):
+    """In whatever order a test names the two."""
+    kcm_operator(busy)
 
 
 def test_a_test_leaves_no_objects(nothing_left, kcm_reset, core):
@@ -301,6 +315,26 @@ def test_an_asynchronous_sandbox_calls_the_methods_of_a_subclass():
 def test_a_fault_that_has_hit_nothing_is_told(kcm_sandbox, resources, why):
     with pytest.warns(UnhitFault, match=why), kcm_sandbox.inject(Fault("refuse", user="nobody", resources=resources)):
         pass
+
+
+@pytest.mark.filterwarnings("error::kcm_cli.testing.UnhitFault")
+def test_a_fault_that_has_hit_nothing_ends_where_that_is_an_error(kcm_sandbox, kcm_namespace):
+    def active():
+        return kcm_sandbox.run(lambda: list(kcm_sandbox.server.api.faults.all))
+
+    nobody = Fault("refuse", user="nobody")
+    with pytest.raises(UnhitFault), kcm_sandbox.inject(nobody):
+        pass
+    assert active() == []
+    before = kcm_sandbox.snapshot()
+    kcm_sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, namespace=kcm_namespace)
+    first, second = kcm_sandbox.inject(nobody), kcm_sandbox.inject(Fault("delay", user="nobody"))
+    with pytest.raises(UnhitFault, match="refuse.*\n.*delay"):
+        kcm_sandbox.reset(before)
+    assert active() == []
+    assert [one["metadata"]["name"] for one in kcm_sandbox.list("cm", kcm_namespace)] in ([], ["kube-root-ca.crt"])
+    first.remove()
+    second.remove()
 
 
 @pytest.mark.parametrize("kind", ["deploy", "deployments", "Deployment", "deployments.apps"])

@@ -31,7 +31,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "kcm_cli.testing.Operator": {"()"},
     "kcm_cli.testing.OperatorTrial": {"begin", "record"},
     "kcm_cli.testing.Rule": {"applies"},
-    "kcm_cli.testing.Sandbox": {"clock", "loop", "new_identity", "server", "tell_unhit"},
+    "kcm_cli.testing.Sandbox": {"clock", "loop", "new_identity", "server", "remove_fault"},
     "kcm_cli.testing.Snapshot": {"()", "covers", "objects"},
     "kcm_cli.plan.Twin": {"()", "type_of"},
     "kcm_cli.extension.Clock": {"()"},

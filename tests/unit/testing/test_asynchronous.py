@@ -21,7 +21,7 @@ def test_a_call_that_is_not_awaited_names_the_method() -> None:
 
 ON_ITS_LOOP = {"server", "loop", "clock", "call", "run", "aside"}
 """What is for code on the sandbox's own loop."""
-OF_OTHERS = {"advance_async", "wait_async", "tell_unhit", "new_identity"}
+OF_OTHERS = {"advance_async", "wait_async", "remove_fault", "new_identity"}
 """The first two are ``advance`` and ``wait`` here; the others are for operators and faults."""
 OF_CONDITIONS = {"wait", "advance_until"}
 """They take conditions that are awaited."""

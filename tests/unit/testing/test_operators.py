@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from kcm_cli.testing import operators
+from kcm_cli.testing.following import FollowingLoop, Time
 from kcm_cli.testing.operators import Identity, Operator, OperatorError, _Task
 
 ENDS = """
@@ -19,6 +20,21 @@ from tests.unit.testing.test_operators import operator
 operator(["sleep", "600"]).start()
 os.kill(os.getpid(), int(sys.argv[1]))
 """
+
+
+def stubborn(program, ended):
+    """A program that is not cancelled."""
+
+    async def run(kubeconfig):
+        work = asyncio.ensure_future(program(kubeconfig))
+        while not work.done():
+            try:
+                await asyncio.shield(work)
+            except asyncio.CancelledError:
+                pass
+        ended.set()
+
+    return run
 
 
 class Users:
@@ -183,6 +199,33 @@ def test_an_operator_that_does_not_stop_says_where_it_is(monkeypatch):
         with pytest.raises(OperatorError, match=where), operator(program):
             pass
     released.set()
+
+
+def test_an_operator_that_does_not_stop_has_neither_access_nor_time(monkeypatch):
+    """It goes on in this process, beside the tests that follow."""
+    monkeypatch.setattr(operators, "STOP_S", 0.05)
+    released, severed, loops = threading.Event(), [], []
+
+    class Host(Users):
+        def new_identity(self, user, groups, *, namespace):
+            return Identity(lambda: ("/no/kubeconfig", "secret"), severed.append, lambda work: work())
+
+        def new_event_loop(self):
+            loops.append(FollowingLoop(time))
+            return loops[0]
+
+    async def goes_on(kubeconfig):
+        while not released.is_set():
+            await asyncio.sleep(0)
+
+    time = Time()
+    ended = threading.Event()
+    with pytest.raises(OperatorError, match="did not stop"), Operator(Host(), stubborn(goes_on, ended)):
+        pass
+    assert severed == ["secret"]
+    assert time.at_rest(None)
+    released.set()
+    assert ended.wait(5)
 
 
 def test_a_command_finds_its_cluster_and_no_other(monkeypatch, tmp_path):

@@ -11,10 +11,11 @@ from cryptography import x509
 
 from kcm_cli.cli import kube_apiserver, kube_apiserver_options
 from kcm_cli.cli.sandbox import _prepare
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.views import PODS
 from kcm_cli.testing import sandbox as hosted
-from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError
+from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError, Starter, UnhitFault
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +81,26 @@ def test_it_ends_with_its_with_statement(temporary: Path) -> None:
         assert threads()
     assert nothing_is_left(temporary)
     sandbox.stop()
+
+
+@pytest.mark.filterwarnings("error::kcm_cli.testing.UnhitFault")
+def test_clusters_end_though_their_faults_have_hit_nothing(temporary: Path) -> None:
+    started = Starter()
+    for _ in range(2):
+        started(HostOptions(controllers=False, nodes=0)).inject(Fault("refuse", user="nobody"))
+    with pytest.raises(UnhitFault):
+        started.stop()
+    assert nothing_is_left(temporary)
+
+
+def test_what_waits_for_the_sandbox_is_refused_on_its_own_thread() -> None:
+    with Sandbox(HostOptions(controllers=False, nodes=0)) as sandbox:
+
+        async def wrong() -> object:
+            return sandbox.list("nodes")
+
+        with pytest.raises(SandboxError, match="its own thread"):
+            sandbox.call(wrong())
 
 
 def test_invalid_routes_are_refused() -> None:
