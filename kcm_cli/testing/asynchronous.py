@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from kcm_cli.component.arguments import checked
 from kcm_cli.testing.sandbox import HostOptions, Sandbox
 from kcm_cli.testing.waiting import IGNORED, Errors, Steps
+from kcm_cli.testing.warp import PATIENCE_S
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,7 +68,6 @@ class AsyncSandbox:
     start = _threaded(Sandbox.start)
     stop = _threaded(Sandbox.stop)
     apply = _threaded(Sandbox.apply)
-    advance = _threaded(Sandbox.advance)
     now = _threaded(Sandbox.now)
     get = _threaded(Sandbox.get)
     list = _threaded(Sandbox.list)
@@ -96,6 +96,10 @@ class AsyncSandbox:
     answer_exec = _threaded(Sandbox.answer_exec)
     set_logs = _threaded(Sandbox.set_logs)
     forward = _threaded(Sandbox.forward)
+
+    async def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """``Sandbox.advance``. It ends if it is cancelled."""
+        await self.sandbox.advance_async(seconds, patience=patience)
 
     async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
         """Poll in real time until an awaitable condition is true; returns its value."""

@@ -213,15 +213,22 @@ class Sandbox:
         patience: real seconds that programs outside get for each of the cluster's seconds. Raises ValueError for an
         invalid number of seconds, and Stalled if the cluster, or an operator in its time, never waits for time.
         """
+        self._advance(seconds, patience, threading.Event())
+
+    async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """``advance`` for asynchronous tests, whose loop goes on meanwhile. It ends if it is cancelled."""
+        given_up = threading.Event()
+        try:
+            await asyncio.to_thread(self._advance, seconds, patience, given_up)
+        finally:
+            given_up.set()
+
+    def _advance(self, seconds: float, patience: float, given_up: threading.Event) -> None:
         self._check()
         if not 0 <= patience <= _DAY_S:  # selectors and locks wait for some weeks at most
             raise ValueError(f"patience is a number of seconds up to a day, not {patience}")
         adapt()
-        self._loop.advance(seconds, patience_s=patience)
-
-    async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
-        """``advance`` for asynchronous tests, whose loop goes on meanwhile."""
-        await asyncio.to_thread(self.advance, seconds, patience=patience)
+        self._loop.advance(seconds, patience_s=patience, given_up=given_up.is_set)
 
     def now(self) -> datetime:
         """The time in the cluster."""

@@ -37,12 +37,21 @@ class Stalled(Exception):
     """Time cannot pass: the cluster, or an operator in its time, is never idle. The text names what goes on."""
 
 
+class GivenUp(Exception):
+    """Nobody waits for this ``advance`` any more."""
+
+
+def _never() -> bool:
+    return False
+
+
 class _Journey:
     """A running ``advance``."""
 
-    def __init__(self, seconds: float, patience_s: float) -> None:
+    def __init__(self, seconds: float, patience_s: float, given_up: Callable[[], bool]) -> None:
         self.left_s = seconds
         self.patience_s = patience_s
+        self.given_up = given_up
         self.since_rest_s = REST_S
         self.done: Future[None] = Future()
 
@@ -59,6 +68,9 @@ class _WarpSelector(selectors.DefaultSelector):
         self._look_s = _LOOK_S
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.journey is not None and self.journey.given_up():
+            self.journey.done.set_exception(GivenUp())
+            self.journey = None
         journey = self.journey
         if journey is None:
             return super().select(timeout)
@@ -126,8 +138,16 @@ class WarpLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(lambda _: holding.close())
         return future
 
-    def advance(self, seconds: float, *, patience_s: float = PATIENCE_S, stalled_s: float = STALLED_S) -> None:
-        """Let seconds pass on this loop. Call it from another thread; calls are serialized.
+    def advance(
+        self,
+        seconds: float,
+        *,
+        patience_s: float = PATIENCE_S,
+        stalled_s: float = STALLED_S,
+        given_up: Callable[[], bool] = _never,
+    ) -> None:
+        """Let seconds pass on this loop. Call it from another thread; calls are serialized. given_up: ends it, with
+        GivenUp, when it is true. An error in the thread that waits, as by Ctrl-C, ends it, too.
 
         Raises ValueError for a negative or infinite time, RuntimeError on the loop's own thread or after its end,
         Stalled if the loop does not become idle, so that no time passes for ``stalled_s`` real seconds (four times that
@@ -138,9 +158,14 @@ class WarpLoop(asyncio.SelectorEventLoop):
         if threading.get_ident() == self._thread_id:  # type: ignore[attr-defined]  # set while the loop runs
             raise RuntimeError("advance blocks: call it from another thread than the sandbox's")
         with self._turn:
-            journey = _Journey(seconds, patience_s)
+            journey = _Journey(seconds, patience_s, given_up)
             self.call_soon_threadsafe(self._depart, journey)
-            self._await(journey, stalled_s + patience_s)
+            try:
+                self._await(journey, stalled_s + patience_s)
+            except BaseException:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    self.call_soon_threadsafe(self._break_off, journey)
+                raise
 
     def _await(self, journey: _Journey, stalled_s: float) -> None:
         left_s, waits, cpu_s = journey.left_s, 0, time.process_time()
@@ -155,7 +180,6 @@ class WarpLoop(asyncio.SelectorEventLoop):
                     continue
                 waits += 1
                 if waits == _PATIENT or time.process_time() - cpu_s > _BUSY * stalled_s:
-                    self.call_soon_threadsafe(self._break_off, journey)
                     raise Stalled(self._why(left_s)) from None
 
     def _why(self, left_s: float) -> str:

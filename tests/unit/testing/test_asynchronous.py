@@ -123,3 +123,15 @@ async def test_an_operator_of_an_asynchronous_sandbox() -> None:
                 while operator.alive():
                     await asyncio.sleep(0.01)
         assert operator.user == "me"
+
+
+@pytest.mark.real_time
+async def test_an_advance_that_is_cancelled_ends() -> None:
+    async with AsyncSandbox(HostOptions(nodes=1, controllers=False)) as sandbox:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await sandbox.advance(1e9)
+        before = await sandbox.now()
+        await sandbox.advance(60)
+        passed = (await sandbox.now() - before).total_seconds()
+        assert 60 <= passed < 3600

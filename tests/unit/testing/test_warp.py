@@ -9,7 +9,7 @@ import pytest
 
 from kcm_cli.component.clock import RealClock, in_real_time
 from kcm_cli.testing import warp
-from kcm_cli.testing.warp import Stalled, WarpLoop
+from kcm_cli.testing.warp import GivenUp, Stalled, WarpLoop
 
 
 @pytest.fixture
@@ -130,6 +130,49 @@ def test_a_process_that_gets_no_processor_is_waited_for(loop: WarpLoop, monkeypa
 
 async def _started(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
     return asyncio.create_task(work)
+
+
+def ticks(loop: WarpLoop) -> list[float]:
+    """The loop's time at each second that it has come through; more and more."""
+    seen: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            seen.append(loop.time())
+            await asyncio.sleep(1)
+
+    asyncio.run_coroutine_threadsafe(tick(), loop)
+    return seen
+
+
+def test_an_advance_that_is_interrupted_goes_no_further(loop: WarpLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Ctrl-C, or a time limit of the test."""
+    seen = ticks(loop)
+
+    def interrupted(*_: object) -> None:
+        while len(seen) < 10:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_await", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loop.advance(1e9)
+    on(loop, asyncio.sleep(0))
+    on(loop, asyncio.sleep(0))
+    count = len(seen)
+    on(loop, asyncio.sleep(0.05))
+    assert len(seen) <= count + 1
+
+
+def test_an_advance_that_is_given_up_ends(loop: WarpLoop) -> None:
+    seen = ticks(loop)
+    with pytest.raises(GivenUp):
+        loop.advance(1e9, given_up=lambda: len(seen) > 10)
+    count = len(seen)
+    on(loop, asyncio.sleep(0.05))
+    assert 10 < len(seen) <= count + 1
+    loop.advance(20)
+    assert len(seen) >= count + 20
 
 
 def test_a_loop_that_has_ended_has_no_time(loop: WarpLoop) -> None:
