@@ -35,7 +35,7 @@ from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector, from_label_selector
-from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.machinery.meta import Object, controller_of, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.transport import RequestError
@@ -142,6 +142,13 @@ class StatefulSetController:
         splits = (("-".join(parts[:n]), "-".join(parts[n:])) for n in range(1, len(parts)))
         found = ((template, self._sets.store.get(f"{claim.namespace}/{name}")) for template, name in splits)
         return tuple(set_.key for template, set_ in found if set_ is not None and template in template_names(set_))
+
+    def that_wants(self, pod: Pod) -> Keys:
+        """The StatefulSet whose pod could not be made beside one of its name, when that is gone. It may be one of a
+        former set that took its time to end. Upstream looks again after the delay of a failed sync."""
+        set_ = self._sets.store.get(f"{pod.namespace}/{parent_and_ordinal(pod.name)[0]}")
+        ref = controller_of(pod)
+        return () if set_ is None or (ref is not None and ref.uid == set_.uid) else (set_.key,)
 
     def with_fewer_owners(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
         """The StatefulSets that had this claim, when a former pod no longer owns it, and another owner keeps it."""
@@ -255,6 +262,7 @@ CONTROLLER = Controller(
                 updated=StatefulSetController.with_fewer_owners,
                 deleted=StatefulSetController.waiting_for,
             ),
+            Watch(PODS, deleted=StatefulSetController.that_wants),
         ),
         sync=StatefulSetController.sync,
         failures=Failures(retried="Error syncing StatefulSet, requeuing", key="key"),

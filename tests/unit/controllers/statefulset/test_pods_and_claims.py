@@ -401,6 +401,21 @@ async def test_a_collision_of_revision_names_is_counted(world: World):
         assert status["availableReplicas"] == 1
 
 
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+async def test_a_pod_is_created_when_one_that_has_its_name_is_gone(world: World, policy):
+    """As the pod of a former set that takes its time to end. The delay of failed syncs is minutes long by then."""
+    other = {"metadata": {"name": "db-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await world.create(PODS, other)
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=1, podManagementPolicy=policy)
+        await world.wait(400)
+        assert "ownerReferences" not in (await world.get(PODS, "db-0"))["metadata"]
+        await world.delete(PODS, "db-0", grace_s=0)
+        await world.wait(5)
+        assert (await world.get(PODS, "db-0"))["metadata"]["ownerReferences"][0]["name"] == "db"
+
+
 async def test_a_set_that_is_made_again_has_a_revision_of_its_own(world: World):
     """And not that of the former set, which the garbage collector deletes: without it, a partition is of no use."""
     story = Story(world)
