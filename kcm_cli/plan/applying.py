@@ -1,6 +1,6 @@
 """Makes changes in a twin as the usual tools do: kubectl apply, drain, scale and delete, and the loss of nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -61,13 +61,18 @@ class Applying(msgspec.Struct):
     assumed: list[str] = msgspec.field(default_factory=list)
     drain: Draining | None = None
     _known: Discovery = msgspec.field(default_factory=Discovery)
+    _before: Discovery = msgspec.field(default_factory=Discovery)
+    _images: dict[Target, list[SetImage]] = msgspec.field(default_factory=dict)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
         """Make all immediate changes. Returns the nodes to drain. Raises PlanError with what is wrong in any of
         them."""
-        self._known = await discover(self.twin.client)
+        self._before = self._known = await discover(self.twin.client)
         drains: list[str] = []
         problems: dict[str, None] = {}
+        for one in changes:
+            if isinstance(one, SetImage):
+                self._images.setdefault(one.target, []).append(one)
         for number, change in enumerate(changes):
             try:
                 drains += await self._make(number, change)
@@ -99,7 +104,8 @@ class Applying(msgspec.Struct):
                 except RecursionError:
                     raise PlanError(f"error: {change.where}: it is nested too deep") from None
             case SetImage():
-                self.remarks[number] = await self._set_image(change)
+                if some := self._images.pop(change.target, ()):
+                    self.remarks[number] = await self._set_images(change.target, some)
             case _:
                 await self._write(change)
         return []
@@ -173,10 +179,10 @@ class Applying(msgspec.Struct):
                     self.assumed.append(f"{about} keeps its values of env, which the snapshot does not have")
             if self._is_server_side(live):
                 how = "server-side"
-                await kubectl.server_side(namespace, name, doc, force=self.options.force_conflicts)
+                written = await kubectl.server_side(namespace, name, doc, force=self.options.force_conflicts)
             else:
                 how = "client-side"
-                await kubectl.client_side(namespace, name, doc, live)
+                written = await kubectl.client_side(namespace, name, doc, live)
         except ApplyError as failed:
             text = as_kubectl(failed.error, f'{failed.when} "{change.where}"')
             if isinstance(failed.error, Conflict) and failed.error.causes:
@@ -185,11 +191,17 @@ class Applying(msgspec.Struct):
         except NoPatchError as failed:
             self.refusals.append(Refusal("refused", about, f'error: error when patching "{change.where}": {failed}'))
         else:
-            held = held_back(about.kind, doc) if live is not None and template_of(live) != template_of(doc) else ""
+            rolls = live is not None and template_of(live) != template_of(written)
+            held = held_back(about.kind, written) if rolls else ""
         if served.gvr.plural == "customresourcedefinitions":
             await self.twin.clock.sleep(POLL_S)
             self._known = await discover(self.twin.client)
-        return "; ".join(part for part in (how, self._elsewhere(namespace), held) if part)
+        return "; ".join(part for part in (how, self._elsewhere(namespace), self._later(served), held) if part)
+
+    def _later(self, served: ServedResource) -> str:
+        """That kubectl looks for the kinds of all manifests first."""
+        is_known = self._before.find_kind(served.gvr.group, served.kind, served.gvr.version) is not None
+        return "" if is_known else "kubectl apply does not know its kind before it is run again"
 
     def _elsewhere(self, namespace: str) -> str:
         """That kubectl refuses a manifest of another namespace than that of -n."""
@@ -218,26 +230,32 @@ class Applying(msgspec.Struct):
                 raise PlanError(f"error: {where}: invalid {what} {quote(segment)}: [{' '.join(faults)}]")
         return served, (named or self._namespace) if served.namespaced else "", name
 
-    async def _set_image(self, change: SetImage) -> str:
-        """Set the image. Returns what of it takes no effect yet. Raises PlanError."""
-        served, namespace, doc = await self._found(change.target)
+    async def _set_images(self, target: Target, changes: Sequence[SetImage]) -> str:
+        """Set the images of a workload by one patch, as kubectl set image does. Returns what of it takes no effect yet.
+        Raises PlanError."""
+        served, namespace, doc = await self._found(target)
         if served.gvr.plural not in _TEMPLATES or self.twin.type_of(served) is None:
-            raise PlanError(f"--set-image: {change.target} has no pod template")
+            raise PlanError(f"--set-image: {target} has no pod template")
         above = ("spec", "jobTemplate") if served.gvr.plural == "cronjobs" else ()
         pod = nested_map(doc, *above, "spec", "template", "spec")
         names, inits = (
             [nested_str(one, "name") for one in nested_list(pod, field)] for field in ("containers", "initContainers")
         )
-        container = change.container or (names[0] if len(names) == 1 else "")
-        if container not in (*names, *inits):
-            what = f"has no container {container}" if container else "has several containers"
-            raise PlanError(f"--set-image: {change.target} {what}: name one of {', '.join((*names, *inits))}")
-        field_name = "initContainers" if container in inits else "containers"
-        body: Doc = {"spec": {field_name: [{"name": container, "image": change.image}]}}
-        patch: Doc = {"spec": {"template": body}}
+        images: dict[str, str] = {}
+        for change in changes:
+            container = change.container or (names[0] if len(names) == 1 else "")
+            if container not in (*names, *inits):
+                what = f"has no container {container}" if container else "has several containers"
+                raise PlanError(f"--set-image: {target} {what}: name one of {', '.join((*names, *inits))}")
+            images[container] = change.image
+        lists: dict[str, list[Doc]] = {}
+        for container, image in images.items():
+            of = "initContainers" if container in inits else "containers"
+            lists.setdefault(of, []).append({"name": container, "image": image})
+        patch: Doc = {"spec": {"template": {"spec": lists}}}
         if served.gvr.plural == "cronjobs":
             patch = {"spec": {"jobTemplate": patch}}
-        await self._change(change.target, served, namespace, patch, STRATEGIC_MERGE, "")
+        await self._change(target, served, namespace, patch, STRATEGIC_MERGE, "")
         return held_back(served.kind, doc)
 
     async def _scale(self, change: Scale) -> None:

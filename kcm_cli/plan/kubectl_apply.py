@@ -63,18 +63,19 @@ class KubectlApply(msgspec.Struct):
         except ApiError as error:
             raise ApplyError(error, "retrieving current configuration") from None
 
-    async def client_side(self, namespace: str, name: str, doc: Doc, live: Doc | None) -> None:
-        """Create the object, or send the three-way merge as a patch. Raises ApplyError and NoPatchError."""
+    async def client_side(self, namespace: str, name: str, doc: Doc, live: Doc | None) -> Doc:
+        """Create the object, or send the three-way merge as a patch. Returns what it is then. Raises ApplyError and
+        NoPatchError."""
         wanted = _annotated(doc, namespace)
         query = (("fieldManager", CLIENT_SIDE), _STRICT)
         if live is None:
             body = codec.encode(_created(wanted))
-            await self._send(Request("POST", self.served.gvr.path(namespace), query, _JSON, body), "creating")
-            return
+            return await self._send(Request("POST", self.served.gvr.path(namespace), query, _JSON, body), "creating")
         if patch := self._patch(last_applied(live), wanted, live):
             headers = {"content-type": MERGE if self.node is None else STRATEGIC_MERGE}
             path = self.served.gvr.path(namespace, name)
-            await self._send(Request("PATCH", path, query, headers, codec.encode(patch)), "patching")
+            return await self._send(Request("PATCH", path, query, headers, codec.encode(patch)), "patching")
+        return live
 
     def _patch(self, original: Doc, wanted: Doc, live: Doc) -> Doc:
         try:
@@ -84,14 +85,15 @@ class KubectlApply(msgspec.Struct):
         except StrategicError as error:
             raise NoPatchError(str(error)) from None
 
-    async def server_side(self, namespace: str, name: str, doc: Doc, *, force: bool) -> None:
-        """Apply the object, and take over what client-side applies own. Raises ApplyError."""
+    async def server_side(self, namespace: str, name: str, doc: Doc, *, force: bool) -> Doc:
+        """Apply the object, and take over what client-side applies own. Returns what it is then. Raises ApplyError."""
         doc = _placed(doc, namespace)
         applied = await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
         if LAST_APPLIED in nested_map(applied, "metadata", "annotations") and not any(_owners(applied, "Apply")):
             applied = await self._apply(namespace, name, _only_annotation(applied), ANNOTATION, force=False)
         if await self._migrate(namespace, name, applied):
-            await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
+            return await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
+        return applied
 
     async def _migrate(self, namespace: str, name: str, applied: Doc | None) -> bool:
         """Take over the fields of client-side applies. Returns whether there were any. As for kubectl, it is no error

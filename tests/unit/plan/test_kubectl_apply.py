@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Apply, Delete, Drain, Options, PlanError, Problem, load, plan, save
+from kcm_cli.plan import Answer, Apply, Delete, Drain, Options, PlanError, Problem, SetImage, load, plan, save
 from kcm_cli.plan import Target as Named
 from kcm_cli.plan.kubectl_apply import CLIENT_SIDE, KubectlApply, is_server_side, last_applied, taken_over
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from tests.kit.simulation import NAMESPACE, World
 from tests.kit.workload import deployment, job, stateful_set, template
@@ -375,3 +377,78 @@ def test_a_kustomization_says_what_to_do() -> None:
     doc = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "metadata": {"name": "x"}}
     with pytest.raises(PlanError, match="kustomize build"):
         planned(made_client_side(), doc)
+
+
+def test_what_holds_a_template_back_is_told_where_it_changes() -> None:
+    """By what the object is then: kubectl rollout pause is in no manifest, and defaults of a template are no change."""
+    web, manual = deployment("web", 1), stateful_set("manual", 1)
+    manual["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    for doc in (web, manual):
+        doc |= {"apiVersion": "apps/v1"}
+    web["kind"], manual["kind"] = "Deployment", "StatefulSet"
+
+    async def story(world: World) -> None:
+        await client_side(world, web, manual)
+        path, body = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web", codec.encode({"spec": {"paused": True}})
+        await world.client.call(Request("PATCH", path, (), {"content-type": MERGE}, body))
+        await world.clock.sleep(60)
+
+    snapshot = snapshot_of(story)
+
+    def remarks(image: str) -> list[str]:
+        docs = codec.decode_doc(codec.encode({"items": [web, manual]}))["items"]
+        for doc in docs:
+            doc["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        return [line.partition(" (")[2] for line in plan(snapshot, [Apply(doc) for doc in docs], Options(30)).changes]
+
+    image = web["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert remarks(image) == ["client-side)", "client-side)"]
+    paused, on_delete = remarks("web:2")
+    assert paused == "client-side; the Deployment is paused: no pod is replaced)"
+    assert on_delete == "client-side; updateStrategy OnDelete: no pod is replaced until it is deleted)"
+
+
+def test_the_object_of_a_kind_that_is_defined_beside_it_needs_a_second_apply() -> None:
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    definition |= {"metadata": {"name": "things.example.com"}, "spec": spec}
+    thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "one"}}
+
+    async def story(world: World) -> None:
+        await world.clock.sleep(1)
+
+    changes = [Apply(definition), Apply(thing)]
+    answer = plan(snapshot_of(story), changes, Options(30))
+    assert answer.changes == (
+        "apply CustomResourceDefinition things.example.com (client-side)",
+        "apply Thing one (client-side; kubectl apply does not know its kind before it is run again)",
+    )
+
+
+def test_images_of_one_workload_are_set_by_one_patch() -> None:
+    """As by kubectl set image: there is one rollout."""
+    web = deployment("web", 2)
+    pod = web["spec"]["template"]["spec"]
+    pod["containers"].append({**pod["containers"][0], "name": "d"})
+    pod["initContainers"] = [{"name": "i", "image": "v1"}]
+
+    async def story(world: World) -> None:
+        await world.create("apps/v1/deployments", web)
+        await world.clock.sleep(60)
+
+    target = Named("deploy", "web", NAMESPACE)
+    changes = [SetImage(target, "new:1", name) for name in ("c", "d", "i")]
+    answer = plan(snapshot_of(story), changes, Options(120))
+    actions = sorted(one.action for one in answer.differences if one.about.kind == "ReplicaSet")
+    assert actions == ["changed", "created"]
+    (changed,) = [one for one in answer.differences if one.about.kind == "Deployment"]
+    images = {field.path for field in changed.fields if field.path.endswith(".image")}
+    assert images == {
+        f"spec.template.spec.{of}.image" for of in ("containers[c]", "containers[d]", "initContainers[i]")
+    }
+    assert [line.partition(" (")[0] for line in answer.changes] == [
+        f"set image deploy/web {name}=new:1" for name in ("c", "d", "i")
+    ]
