@@ -182,8 +182,10 @@ def _objects(where: str, doc: object) -> Iterator[tuple[str, Doc]]:
     if not isinstance(doc, Mapping):
         raise ManifestError(f"{where}: it is no object")
     kind, items = str(doc.get("kind", "")), doc.get("items", ())
-    if kind and (isinstance(items, list) or items is None):  # of a list without items it may be null
-        for item in items or ():
+    if kind.endswith("List") and items is None:
+        raise ManifestError(f"{where}: the items of this {kind} are null, which kubectl refuses: an empty list is []")
+    if kind and isinstance(items, list):
+        for item in items:
             yield from _objects(where, _typed(item, doc, kind.removesuffix("List")))
     else:
         yield where, dict(doc)

@@ -110,17 +110,22 @@ def test_encodings_are_those_of_kubectl(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("kind: List\nitems:\n", []),
         ("kind: List\nitems: []\n", []),
         ("kind: Things\nitems: [{kind: A}, {kind: List, items: [{kind: B}]}]\n", ["A", "B"]),
         ("items: []\n", [None]),
         ("kind: Thing\nitems: {a: b}\n", ["Thing"]),
     ],
-    ids=["null", "empty", "of any kind", "without a kind", "no list"],
+    ids=["empty", "of any kind", "without a kind", "no list"],
 )
 def test_what_has_items_is_a_list(text: str, kinds: list[str | None]) -> None:
-    """As for kubectl; templates write ``items:`` above a loop over nothing."""
+    """As for kubectl."""
     assert [doc.get("kind") for _, doc in parsed(text.encode(), "f")] == kinds
+
+
+def test_a_list_whose_items_are_null_is_refused_as_by_kubectl() -> None:
+    """A template writes ``items:`` above a loop over nothing."""
+    with pytest.raises(ManifestError, match=r"f, document 1: the items of this List are null, which kubectl refuses"):
+        list(parsed(b"kind: List\napiVersion: v1\nitems:\n", "f"))
 
 
 def test_documents() -> None:
