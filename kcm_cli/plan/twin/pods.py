@@ -14,6 +14,7 @@ deadline (600 s for other workloads) is that of a later change, or of a pod that
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from statistics import median
 
 import msgspec
@@ -35,7 +36,7 @@ from kcm_cli.sandbox.nodes.annotations import PREFIX
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.images import MOST_REPORTED, Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
-from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, NEVER_PULL, is_image
+from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, NEVER_PULL, is_image, root_problems
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import PODS, SimulatedContainer, SimulatedNode, SimulatedPod, containers_of
 
@@ -192,14 +193,15 @@ class Learned:
         return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
-        """The obstacles of new pods whose images cannot be pulled, or whose variables cannot be read."""
+        """The obstacles of new pods: images that cannot be pulled, variables that cannot be read, and a user who is
+        root and must not be."""
         if pod.uid in self._generations:
             return [None] * len(script.containers)
         return [self._hold(pod, container) or self._config(pod, container) for container in containers_of(pod)]
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
         problems = self._existence.references.of_variables(pod, container) if self._existence is not None else ()
-        return next((Hold(CONFIG_ERROR, text) for text in problems), None)
+        return next((Hold(CONFIG_ERROR, text) for text in chain(problems, root_problems(pod, container))), None)
 
     def remarks(self, pod: SimulatedPod) -> tuple[tuple[str, str], ...]:
         """Empty: image pull Secrets are assumed to exist."""

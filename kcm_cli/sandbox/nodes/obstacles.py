@@ -170,7 +170,7 @@ class Obstacles:
         for message in chain(
             self._references.of_variables(pod, container, of_files),
             self._mount_problems(pod, container),
-            _root_problems(pod, container),
+            root_problems(pod, container),
         ):
             return Hold(CONFIG_ERROR, message)
         return None
@@ -194,7 +194,7 @@ class Obstacles:
                 yield f"unable to provision SubPath `{path}`: must not contain '..'"
 
 
-def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
+def root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
     """``runAsNonRoot`` with ``runAsUser: 0``. The user of an image is unknown, and accepted."""
     contexts = [each for each in (container.security_context, pod.spec.security_context) if each is not None]
     non_root = next((each.run_as_non_root for each in contexts if each.run_as_non_root is not None), False)

@@ -220,6 +220,20 @@ def test_a_missing_volume_and_a_missing_key(run: Run) -> None:
     assert ran.verdict.endswith(f"if ConfigMap {NAMESPACE}/settings, which was not read, has the key b.")
 
 
+@pytest.mark.parametrize("of_pod", [True, False])
+def test_a_root_user_that_the_pod_itself_forbids(run: Run, of_pod: bool) -> None:
+    """A kubelet starts no container as root whose context says that it is not root."""
+    doc = deployment("web", 1)
+    pod = doc["spec"]["template"]["spec"]
+    (pod if of_pod else pod["containers"][0])["securityContext"] = {"runAsUser": 0}
+    pod.setdefault("securityContext", {})["runAsNonRoot"] = True
+    ran = run(with_settings(), manifests=[doc])
+    assert ran.code == 3
+    assert "wait: CreateContainerConfigError (container's runAsUser breaks non-root policy" in ran.text
+    pod["containers"][0]["securityContext"] = {"runAsUser": 1}
+    assert run(with_settings(), manifests=[doc]).code == 0
+
+
 def test_bare_pods_and_jobs_that_cannot_start_are_stuck(run: Run) -> None:
     doc = job("work", 1)
     doc["spec"]["template"]["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "gone"}}]
