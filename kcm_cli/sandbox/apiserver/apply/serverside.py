@@ -173,9 +173,10 @@ class ServerSide:
             return merged
         place = request.place
         try:
-            return self._pruned(request, Versioned(place.version, place.node, merged), managers, last)
+            pruned = self._pruned(request, Versioned(place.version, place.node, merged), managers, last)
         except Untyped as error:
             raise Untyped(f"failed to prune fields: {error}") from None
+        return typed.with_nulls(place.node, pruned, request.config)
 
     def _pruned(self, request: Apply, merged: Versioned, managers: Managers, last: Owned) -> Doc:
         applied = self._seen(request, merged, last.version, "failed to convert merged object to last applied version: ")

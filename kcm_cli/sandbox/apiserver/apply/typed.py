@@ -5,7 +5,7 @@ Functions change no argument. Their results may share parts with the arguments.
 upstream: sigs.k8s.io/structured-merge-diff typed/{validate,merge,tofieldset,remove}.go
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection
 from typing import cast
 
@@ -204,7 +204,7 @@ def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C90
     theirs: dict[str, object] = {}
     for element, item in zip(theirs_order, live, strict=True):
         theirs[element] = None if element in theirs else item  # repeated items are not merged
-    shared = [element for element in ours_order if element in theirs]
+    shared = deque(element for element in ours_order if element in theirs)
     out: Items = []
     done: set[str] = set()
 
@@ -214,7 +214,7 @@ def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C90
         if merged is not _ABSENT:
             out.append(merged)
         if shared and shared[0] == element:
-            shared.pop(0)
+            shared.popleft()
 
     left = right = 0
     while left < len(theirs_order) or right < len(ours_order):
@@ -268,6 +268,28 @@ def _remove(node: Node, value: object, removed: Fields) -> object:
         elif not is_member(entry):
             kept.append(_remove(atoms.item(node), item, entry))
     return kept
+
+
+def with_nulls(node: Node, doc: Doc, config: Doc) -> Doc:
+    """The document with null where the configuration has it and nothing is left.
+
+    upstream, since 1.36.3 (kubernetes#140294): an empty object may lack fields that its schema requires
+    """
+    return cast("Doc", _with_nulls(node, doc, config))
+
+
+def _with_nulls(node: Node, value: object, config: object) -> object:
+    if not value:
+        return None if config is None else value
+    if form(node, value) is Form.WHOLE or value.__class__ is not config.__class__:
+        return value
+    if isinstance(value, dict):
+        wanted = cast("Doc", config)
+        made = {key: _with_nulls(atoms.entry(node, key), value[key], wanted[key]) for key in value.keys() & wanted}
+        return {**value, **made}
+    items = {item_element(node, item): item for item in cast("Items", config)}
+    elements = ((item_element(node, item), item) for item in cast("Items", value))
+    return [_with_nulls(atoms.item(node), item, items.get(element, item)) for element, item in elements]
 
 
 def _emptied(node: Node, value: object) -> object:

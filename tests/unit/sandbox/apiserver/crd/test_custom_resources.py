@@ -1056,6 +1056,28 @@ async def test_nulls_are_dropped_from_bodies_and_refused_in_applied_ones(api: Ap
     assert made["spec"]["ports"] == [{"name": "a"}]
 
 
+@pytest.mark.parametrize(
+    ("left", "status", "kept"),
+    [({"one": None}, 200, {"one": None}), ({"many": {}}, 200, {"many": {}}), ({"one": {}}, 422, {}), ({}, 200, {})],
+    ids=["null", "an empty object", "an object without a required field", "nothing"],
+)
+async def test_what_an_apply_leaves_of_an_object_whose_fields_it_removes(
+    api: Api, left: Any, status: int, kept: Any
+) -> None:
+    integer = {"type": "integer"}
+    one = {"type": "object", "nullable": True, "required": ["size"], "properties": {"size": integer}}
+    many = {"type": "object", "properties": {"a": integer, "b": integer}}
+    await define(api, definition(version(spec={"type": "object", "properties": {"one": one, "many": many}})))
+
+    async def apply(status: int, spec: Any) -> Any:
+        query = {"fieldManager": "m"}
+        return await api.json("PATCH", f"{THINGS}/a", thing(spec=spec), headers=APPLY, query=query, status=status)
+
+    await apply(201, {"one": {"size": 1}, "many": {"a": 1, "b": 2}})
+    found = await apply(status, left)
+    assert status == 422 or found.get("spec", {}) == kept
+
+
 async def test_applied_nulls_are_dropped_where_the_schema_asks_for_no_type(api: Api) -> None:
     properties = {"any": {"x-kubernetes-preserve-unknown-fields": True}, "size": {"type": "integer"}}
     await define(api, definition(version(spec={"type": "object", "properties": properties})))
