@@ -147,6 +147,10 @@ def _to_string(operand: Operand, args: Sequence[Operand]) -> Estimate:
     return 1, operand.size if operand.type.name == "string" else None
 
 
+def _part_of_url(operand: Operand, args: Sequence[Operand]) -> Estimate:
+    return 1, (0, operand.known[1])
+
+
 def _contains_address(target: Operand, args: Sequence[Operand]) -> Estimate:
     text = args[0].known[1] if args[0].type.name in ("string", "dyn") else 0
     return plus(scaled(2 * _IP[1]), scaled(text)), None
@@ -184,6 +188,8 @@ _OF_TARGET: _Table = {
     "format": lambda operand, args: (scaled(operand.known[1]), None),
     "check": _fixed(350_000),
     "validate": lambda operand, args: (scaled(scaled(args[0].known[1]), _FORMAT_NAME * _REGEX), None),
+    **dict.fromkeys(("getScheme", "getHostname", "getHost", "getPort", "getQuery"), _part_of_url),
+    "getEscapedPath": lambda operand, args: (1, (0, times(operand.known[1], 3))),
     "containsIP": _contains_address,
     "containsCIDR": _contains_block,
 }

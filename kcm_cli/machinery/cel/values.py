@@ -73,10 +73,13 @@ class AssociativeList(list[Value]):
         self.keys = keys
 
     def equals(self, other: Sequence[Value]) -> bool:
+        mine = {self._key(item): item for item in self}
         if len(self) != len(other):
             return False
-        mine = {self._key(item): item for item in self}
-        return all(self._key(item) in mine and equal(item, mine[self._key(item)]) for item in other)
+        if len(mine) != len(self):  # with repeated items, the order counts: kubernetes#140293, mended in 1.37
+            return all(equal(one, another) for one, another in zip(self, other, strict=True))
+        theirs = {self._key(item): item for item in other}
+        return mine.keys() == theirs.keys() and all(equal(item, theirs[key]) for key, item in mine.items())
 
     def plus(self, other: Iterable[Value]) -> "AssociativeList":
         joined = {self._key(item): item for item in self} | {self._key(item): item for item in other}

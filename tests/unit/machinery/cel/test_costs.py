@@ -78,6 +78,8 @@ def cost(text: str) -> int:
         ("self.l.all(x, self.l.all(y, x == y))", 2 + 1 + 100 * (3 + (2 + 1 + 100 * (3 + 2 + 2)))),
         ("self.ll.all(x, x.isSorted())", 2 + 1 + 10 * (3 + 1 + 5 * 2)),
         ("quantity(self.a).isGreaterThan(quantity('1'))", 2 + 100 + 1 + 1),
+        ("url(self.a).getHost().matches('[a-z]*')", 2 + 100 + 1 + 101 * 2),
+        ("url(self.a).getEscapedPath().matches('[a-z]*')", 2 + 100 + 1 + 301 * 2),
         ("sets.contains(self.l, self.l)", 4 + 100 * 100 + 1),
         ("string(self.n) == 'x'", 2 + 1 + 1),
         # Items of a function's result have the size of the root, here 0.

@@ -4,6 +4,7 @@ import pytest
 
 from kcm_cli.machinery.cel import CelError, CelSyntaxError, Program, failed_conversion
 from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.cel.values import AssociativeList, equal
 
 OBJECT = {
     "metadata": {"name": "a", "labels": {"x": "1"}},
@@ -349,3 +350,11 @@ def test_an_error_shows_its_line() -> None:
 )
 def test_conversions_of_literals_fail_before_anything_runs(text: str, why: str) -> None:
     assert failed_conversion(parse(text)) == why
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [([1, 2], [2, 1], True), ([1, 1, 2], [1, 2, 2], False), ([1, 1], [1, 1], True), ([1, 2], [1, 1], False)],
+)
+def test_sets_with_repeated_items_are_equal_in_order_only(one: list[object], other: list[object], same: bool) -> None:
+    assert equal(AssociativeList(one), AssociativeList(other)) is same
