@@ -1,6 +1,8 @@
 """Types that all parts of the API server share: resources, users, attributes of requests, errors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -113,6 +115,45 @@ class FieldError(msgspec.Struct, frozen=True):
     type: str
     field: str
     message: str
+
+    def __post_init__(self) -> None:
+        room = _room.get()
+        if room is None:
+            return
+        room.left -= len(self.field) + len(self.message)
+        if room.left < 0:
+            shown = self.message if len(self.message) <= _SHOWN else f"{self.message[:_SHOWN]}…"
+            room.left = _SHOWN + len(self.field) + len(self.message)  # for this one
+            raise TooManyErrors(FieldError(self.type, self.field, shown))
+
+
+class _Room(msgspec.Struct):
+    left: int
+
+
+_room: ContextVar[_Room | None] = ContextVar("room", default=None)
+_SHOWN, _MOST_TEXT = 1000, 1 << 22
+
+
+class TooManyErrors(Exception):
+    """The errors of an object would take more memory than a response should: ``error`` is one of them, cut."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__()
+        self.error = error
+
+
+@contextmanager
+def limited_errors() -> Iterator[None]:
+    """Limit the texts of all errors that are made meanwhile. Raises TooManyErrors.
+
+    Some errors print the whole list that each of its items is in.
+    """
+    token = _room.set(_Room(_MOST_TEXT))
+    try:
+        yield
+    finally:
+        _room.reset(token)
 
 
 Errors = Iterable[FieldError]

@@ -23,6 +23,7 @@ PRIORITY_CLASSES = GVR("scheduling.k8s.io", "v1", "priorityclasses")
 RUNTIME_CLASSES = GVR("node.k8s.io", "v1", "runtimeclasses")
 NODES = GVR("", "v1", "nodes")
 _TOPOLOGY = (ZONE, REGION)
+_MOST_MERGED = 200
 
 
 class Priority:
@@ -177,10 +178,13 @@ def _schedule(attrs: Attributes, spec: Tree, scheduling: Tree) -> None:
 
 
 def _merged(tolerations: list[Tree]) -> list[Tree]:
-    """The tolerations without those that another one covers.
+    """The tolerations without those that another one covers. Of very many all are kept, since each is compared with
+    each.
 
     upstream: pkg/util/tolerations/tolerations.go#MergeTolerations
     """
+    if len(tolerations) > _MOST_MERGED:
+        return tolerations
     kept: list[Tree] = []
     for index, each in enumerate(tolerations):
         later = tolerations[index + 1 :]

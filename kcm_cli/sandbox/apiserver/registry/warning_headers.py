@@ -13,10 +13,23 @@ _TOTAL, _ITEM = 4096, 256
 
 def header_values(warnings: Iterable[str]) -> list[str]:
     """A header value for each warning that can be sent."""
-    texts = [text for text in dict.fromkeys(_single(warnings)) if text and not _has_control(text)]
+    texts = list(_sent(warnings))
     if sum(map(len, texts)) > _TOTAL:
         texts = list(_cut(texts))
     return [f'299 - "{_quoted(text)}"' for text in texts]
+
+
+def _sent(warnings: Iterable[str]) -> Iterator[str]:
+    """The distinct warnings without control characters, as far as they can be sent."""
+    seen: set[str] = set()
+    least = 0
+    for text in _single(warnings):
+        if text and text not in seen and not _has_control(text):
+            yield text
+            least += min(len(text), _ITEM)
+            if least >= _TOTAL:  # so all of them have more, and are cut
+                return
+        seen.add(text)
 
 
 def _single(warnings: Iterable[str]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from kcm_cli.sandbox.apiserver import trees
 from kcm_cli.sandbox.apiserver.strategy import pod_fields
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_if_spec_changed, keep_metadata
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, TooManyErrors, Tree, User, limited_errors
 from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.metadata import (
     NameRule,
@@ -214,12 +214,18 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
         """The errors of a new object."""
+        return _limited(self._create_errors, doc)
+
+    def _create_errors(self, doc: Tree) -> list[FieldError]:
         if self.names is not None:
             return [*self._metadata(doc["metadata"], self.names), *self.check(doc, None)]
         return [*self.check(doc, None)] or [*validate_plain_meta(doc["metadata"], self.namespaced, path_segment)]
 
     def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
         """The errors of an update. Those that two layers find are listed twice, as upstream does."""
+        return _limited(self._update_errors, new, old)
+
+    def _update_errors(self, new: Tree, old: Tree) -> list[FieldError]:
         meta, known = new["metadata"], old["metadata"]
         changed = [*validate_plain_meta_update(meta, known)]
         found = [*validate_plain_meta(meta, self.namespaced, path_segment), *changed]
@@ -242,7 +248,19 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
         """The errors of an update of the status."""
+        return _limited(self._status_errors, new, old)
+
+    def _status_errors(self, new: Tree, old: Tree) -> list[FieldError]:
         return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
+
+
+def _limited(find: Callable[..., list[FieldError]], *docs: Tree) -> list[FieldError]:
+    """The errors; one of them if there are too many."""
+    try:
+        with limited_errors():
+            return find(*docs)
+    except TooManyErrors as many:
+        return [many.error]
 
 
 def _keep_system_fields(new: Tree, old: Tree) -> None:

@@ -79,6 +79,7 @@ def _recursive(value: str, mount: Tree, path: str) -> Errors:
 def validate_devices(container: Tree, volumes: Volumes, path: str) -> Errors:
     """Check the block devices of a container."""
     mounts = {item.get("name", ""): item.get("mountPath", "") for item in container.get("volumeMounts") or ()}
+    mounted = set(mounts.values())
     names: set[str] = set()
     targets: set[str] = set()
     for index, device in enumerate(container["volumeDevices"]):
@@ -87,7 +88,7 @@ def validate_devices(container: Tree, volumes: Volumes, path: str) -> Errors:
         yield from _device_path(target, targets, f"{path}[{index}].devicePath")
         if name in mounts:
             yield errors.invalid(f"{path}[{index}].name", name, "must not already exist in volumeMounts")
-        if target in mounts.values():
+        if target in mounted:
             detail = "must not already exist as a path in volumeMounts"
             yield errors.invalid(f"{path}[{index}].devicePath", target, detail)
         if name:

@@ -192,7 +192,7 @@ def _within(name: str, request: str, limit: str | None, path: str) -> list[Field
 
 
 def _claims(used: list[Tree], known: Collection[str], path: str) -> Errors:
-    seen: set[str] = set()
+    seen: dict[str, set[str]] = {}
     for index, claim in enumerate(used):
         name, place = claim.get("name", ""), f"{path}[{index}]"
         if not name:
@@ -204,16 +204,16 @@ def _claims(used: list[Tree], known: Collection[str], path: str) -> Errors:
             yield errors.not_found(place, name, f"must be one of the names in pod.spec.resourceClaims{rest}")
 
 
-def _claim_uses(name: str, request: str, seen: set[str], path: str) -> Errors:
-    if name in seen:
+def _claim_uses(name: str, request: str, seen: dict[str, set[str]], path: str) -> Errors:
+    """``seen``: the requests of each claim; ``""`` stands for all."""
+    uses = seen.setdefault(name, set())
+    if "" in uses:
         yield errors.duplicate(path, name)
         return
-    key = name
     if request:
         yield from errors.invalid_each(f"{path}.request", request, names.dns1123_label(request))
-        key = f"{name}/{request}"
-    if key in seen:
-        yield errors.duplicate(path, key)
-    elif not request:
-        yield from (errors.duplicate(path, name) for other in sorted(seen) if other.startswith(f"{name}/"))
-    seen.add(key)
+        if request in uses:
+            yield errors.duplicate(path, f"{name}/{request}")
+    else:
+        yield from (errors.duplicate(path, name) for _ in uses)
+    uses.add(request)

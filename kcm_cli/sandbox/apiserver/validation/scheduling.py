@@ -69,7 +69,7 @@ def _namespaces(values: list[str], path: str) -> Errors:
 
 def match_label_keys(term: Tree, path: str) -> Errors:
     """Check ``matchLabelKeys`` and ``mismatchLabelKeys``, which have been merged into the selector."""
-    keys, mismatched = term.get("matchLabelKeys") or (), term.get("mismatchLabelKeys") or ()
+    keys, mismatched = term.get("matchLabelKeys") or (), set(term.get("mismatchLabelKeys") or ())
     if not keys and not mismatched:
         return
     selector = term.get("labelSelector")
@@ -154,10 +154,11 @@ _TOLERATION = rules.fields(
 def validate_spreading(constraints: list[Tree], path: str) -> Errors:
     """Check topology spread constraints."""
     pairs = [(item.get("topologyKey", ""), item.get("whenUnsatisfiable", "")) for item in constraints]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, item in enumerate(constraints):
         place = f"{path}[{index}]"
         yield from _CONSTRAINT(item, place)
-        if pairs[index] in pairs[index + 1 :]:
+        if last[pairs[index]] > index:
             shown = f"{{{', '.join(pairs[index])}}}"
             yield errors.duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", shown)
         yield from _OPTIONS(item, place)

@@ -4,7 +4,9 @@ upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
 pkg/registry/storage/storageclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from collections import Counter
 from datetime import datetime
+from itertools import repeat
 
 from msgspec.structs import replace
 
@@ -29,13 +31,14 @@ def _check_change(new: Tree, old: Tree) -> Errors:
 
 def _topologies(terms: list[Tree], path: str) -> Errors:
     # upstream: pkg/apis/storage/validation/validation.go#validateAllowedTopologies (starts with empty entries)
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    seen = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms)})
     for index, term in enumerate(terms):
         place, labelled = f"{path}[{index}].matchLabelExpressions", term.get("matchLabelExpressions") or []
         yield from _EXPRESSIONS(labelled, place)
-        values = {item.get("key", ""): set(item.get("values") or ()) for item in labelled}
-        yield from (errors.duplicate(place, "") for other in seen if other == values)
-        seen.append(values)
+        last = {item.get("key", ""): frozenset(item.get("values") or ()) for item in labelled}
+        values = frozenset(last.items())
+        yield from repeat(errors.duplicate(place, ""), seen[values])
+        seen[values] += 1
 
 
 _VALUES = rules.items(rules.anything, key="")

@@ -95,17 +95,36 @@ def _shown(port: Tree) -> str:
 
 def _ports(opened: list[tuple[Tree, str]]) -> list[str]:
     found: list[str] = []
-    known: dict[tuple[int, str], list[tuple[Tree, str]]] = {}
-    for port, path in opened:
+    known: dict[tuple[int, str], _Numbers] = {}
+    clashes = 0
+    for index, (port, path) in enumerate(opened):
         address, number = port.get("hostIP", ""), port.get("hostPort", 0)
         if address and not number:
             found.append(f"{path}: hostIP set without hostPort: {_shown(port)}")
-        others = known.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-        for other, place in others:
-            if what := _clash(address, number, other):
-                found.append(f"{path}: {what} port definition with {place}")
-        others.append((port, path))
+        others = known.setdefault((port.get("containerPort", 0), port.get("protocol", "")), {})
+        for place in _clashing(others, address, number) if clashes < _MOST else ():
+            other, where = opened[place]
+            found.append(f"{path}: {_clash(address, number, other)} port definition with {where}")
+            clashes += 1
+        others.setdefault(number, {}).setdefault(address, []).append(index)
     return found
+
+
+_MOST = 1000
+"""Clashes that are told: a response has some kilobytes of warnings."""
+_Numbers = dict[int, dict[str, list[int]]]
+"""The places of ports, by host port and address."""
+
+
+def _clashing(others: _Numbers, address: str, number: int) -> list[int]:
+    """The places of the ports that clash with one."""
+    if number:
+        same = others.get(number, {})
+        alike = [same[one] for one in ({address, ""} if address else same) if one in same]
+        lists = [*others.get(0, {}).values(), *alike]
+    else:
+        lists = [places for by_address in others.values() for places in by_address.values()]
+    return sorted(place for places in lists for place in places)
 
 
 def _clash(address: str, number: int, other: Tree) -> str:

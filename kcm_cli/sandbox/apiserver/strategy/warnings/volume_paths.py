@@ -4,10 +4,13 @@ upstream: pkg/api/pod/warnings.go#warningsForOverlappingVirtualPaths
 """
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
 
+_MOST = 1000
+"""Overlaps that are told: a response has some kilobytes of warnings."""
 Place = tuple[str, str]
 """A path, and its source if the volume may have several."""
 
@@ -18,7 +21,8 @@ def overlapping(volumes: list[Tree]) -> list[str]:
     for volume in volumes:
         name = volume.get("name", "")
         for what, items in _whole(volume):
-            found += [_text(name, what, clash) for clash in _clashes((item.get("path", ""), "") for item in items)]
+            clashes = _clashes((item.get("path", ""), "") for item in items)
+            found += [_text(name, what, clash) for _, clash in clashes]
         projected = volume.get("projected")
         if projected is not None:
             found += _projected(name, projected.get("sources") or ())
@@ -40,17 +44,14 @@ def _whole(volume: Tree) -> Iterator[tuple[str, list[Tree]]]:
 
 
 def _projected(name: str, sources: Iterable[Tree]) -> list[str]:
-    found: list[str] = []
     places: list[Place] = []
+    found: list[tuple[float, str]] = []
     for source in sources:
         if not source:
-            found.append(f"volume {quote(name)} (Projected) has no sources provided")
-            continue
-        for place in _places(source):
-            known = [place if one == place else one for one in places]
-            found += [_text(name, "Projected", clash) for clash in _with(known, place)]
-            places.append(place)
-    return found
+            found.append((len(places) - 0.5, f"volume {quote(name)} (Projected) has no sources provided"))
+        places += _places(source)
+    found += [(index, _text(name, "Projected", clash)) for index, clash in _clashes(places)]
+    return [text for _, text in sorted(found, key=itemgetter(0))]
 
 
 def _places(source: Tree) -> Iterator[Place]:
@@ -67,27 +68,18 @@ def _places(source: Tree) -> Iterator[Place]:
         yield token.get("path", "").rstrip("/"), "ServiceAccountToken"
 
 
-def _clashes(places: Iterable[Place]) -> list[str]:
-    found: list[str] = []
-    known: list[Place] = []
-    for path, source in places:
-        place = (path.rstrip("/"), source)
-        found += _with(known, place)
-        known.append(place)
-    return found
-
-
-def _with(known: list[Place], place: Place) -> list[str]:
-    """The overlaps of a path with known ones."""
-    path = place[0]
-    if not path:
-        return []
-    below = f"{path}/"
-    return [
-        f"{_shown(place)} with {_shown(other)}"
-        for other in known
-        if other[0] and (f"{other[0]}/".startswith(below) or below.startswith(f"{other[0]}/"))
-    ]
+def _clashes(places: Iterable[Place]) -> list[tuple[int, str]]:
+    """The overlaps of each path with earlier ones, with its index, in this order; of very many only some."""
+    known = [(path.rstrip("/"), source) for path, source in places]
+    texts = sorted((f"{path}/", index) for index, (path, _) in enumerate(known) if path)
+    pairs: list[tuple[int, int]] = []
+    for at, (text, index) in enumerate(texts):
+        for below in range(at + 1, len(texts)):  # what begins with a text follows it
+            other_text, other = texts[below]
+            if not other_text.startswith(text) or len(pairs) == _MOST:
+                break
+            pairs.append((max(index, other), min(index, other)))
+    return [(late, f"{_shown(known[late])} with {_shown(known[early])}") for late, early in sorted(pairs)]
 
 
 def _shown(place: Place) -> str:

@@ -244,6 +244,15 @@ async def test_a_runtime_class_gives_overhead_and_scheduling(api: Api) -> None:
 
 
 @pytest.mark.usefixtures("runtimes")
+async def test_very_many_tolerations_are_not_compared(api: Api) -> None:
+    few = [{"key": "t", "operator": "Exists"}, {"key": "t", "operator": "Exists", "effect": "NoSchedule"}]
+    many = few + [{"key": f"k{number}", "operator": "Exists"} for number in range(300)]
+    for given, kept in ((few, 1), (many, 3)):
+        spec = (await create(api, pod(runtimeClassName="heavy", tolerations=given))).doc["spec"]
+        assert len([each for each in spec["tolerations"] if each["key"] == "t"]) == kept
+
+
+@pytest.mark.usefixtures("runtimes")
 @pytest.mark.parametrize(
     ("spec", "why"),
     [

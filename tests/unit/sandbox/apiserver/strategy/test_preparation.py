@@ -182,3 +182,13 @@ async def test_warnings_of_a_changed_controller_are_about_its_new_template(api: 
     doc = made.doc
     doc["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "linux"}
     assert (await api.put(f"{path}/r", doc)).warnings == ()
+
+
+async def test_errors_that_each_print_a_long_list_are_one(api: Api) -> None:
+    scopes = [f"scope{number}" for number in range(5000)]
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}, "scopes": scopes}}
+    answer = await api.post("/api/v1/namespaces/default/resourcequotas", quota)
+    assert answer.status == 422 and len(answer.body) < 10_000
+    assert [cause["field"] for cause in answer.causes] == ["spec.scopes"]
+    few = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}, "scopes": scopes[:50]}}
+    assert len((await api.post("/api/v1/namespaces/default/resourcequotas", few)).causes) == 50
