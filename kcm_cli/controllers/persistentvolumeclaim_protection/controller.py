@@ -6,24 +6,18 @@ upstream: pkg/controller/volume/pvcprotection
 import logging
 from collections.abc import Callable
 
-import msgspec
-
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
+from kcm_cli.controllers.shared.live import LiveUsers
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
-from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
-from kcm_cli.machinery.meta import number_of
-from kcm_cli.machinery.recent import Bounded
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, needs_work
-from kcm_cli.rest.listing import list_all
-from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +25,6 @@ Uses = Callable[[Pod, PersistentVolumeClaim], bool]
 AGAIN_S = 60.0
 """When to look again at a claim that is used by a pod which the cache does not show, and perhaps never will: it may be
 gone before the cache is filled anew, without any event."""
-LISTS = 100
-"""Namespaces whose pods are kept while claims of several are deleted at the same time."""
-
-
-class _Users(msgspec.Struct, frozen=True):
-    """The pods of a namespace by the keys of their claims, as of the version of a list."""
-
-    version: int
-    pods: dict[str, list[Pod]]
-
-    def of(self, claim: PersistentVolumeClaim, uses: Uses) -> Pod | None:
-        """A pod that uses the claim, or None."""
-        return next((pod for pod in self.pods.get(claim.key, ()) if uses(pod, claim)), None)
 
 
 class ClaimProtectionController:
@@ -55,8 +36,7 @@ class ClaimProtectionController:
         (self._queue,) = context.queues
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._pods = context.cache(PODS)
-        self._listed: Bounded[str, _Users] = Bounded(LISTS)
-        """By namespace. Each of many claims that are deleted together would request the same list."""
+        self._users = LiveUsers(self._client, PODS, claims_of)
         self._pods.store.add_index(CLAIM, claims_of)
 
     async def sync(self, key: str) -> float | None:
@@ -64,7 +44,7 @@ class ClaimProtectionController:
             return await self._sync(key)
         finally:
             if not len(self._queue):
-                self._listed.clear()  # no other claim needs the lists
+                self._users.clear()  # no other claim needs the lists
 
     async def _sync(self, key: str) -> float | None:
         claim = self._claims.store.get(key)
@@ -100,25 +80,12 @@ class ClaimProtectionController:
         """Whether a pod uses the claim, by the cache or, since that may be stale, by a list from the API server."""
         if self._cache_says(claim, uses):
             return True
-        known = self._listed.get(claim.namespace)
-        if known is not None and known.version >= claim.version and known.of(claim, uses) is None:
-            return False
-        user = (await self._list(claim.namespace)).of(claim, uses)
+        user = await self._users.find(claim.key, claim, claim.namespace, lambda pod: uses(pod, claim))
         if user is None:
             log.log(V2, "PVC is unused", extra={"fields": {"PVC": kobj(claim)}})
         else:
             log.log(V2, "Pod uses PVC", extra={"fields": {"pod": kobj(user), "PVC": kobj(claim)}})
         return user is not None
-
-    async def _list(self, namespace: str) -> _Users:
-        """List the pods of a namespace from the API server. Raises RequestError."""
-        live = await list_all(self._client, PODS, namespace)
-        pods: dict[str, list[Pod]] = {}
-        async for pod in in_turns(live.items, OBJECTS):
-            for key in claims_of(pod):
-                pods.setdefault(key, []).append(pod)
-        found = self._listed[namespace] = _Users(number_of(live.resource_version), pods)
-        return found
 
     def _has_unseen_user(self, claim: PersistentVolumeClaim, *, kept: bool) -> bool:
         """Whether a claim is kept for a pod, or said to be used by one, that the cache does not show."""
