@@ -5,6 +5,7 @@ upstream: pkg/controller/scheduling/podgroupprotection
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
+from kcm_cli.controllers.shared.live import LiveUsers
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
@@ -17,7 +18,8 @@ FINALIZER = "scheduling.k8s.io/podgroup-protection"
 """Admission gives it to new groups."""
 _ACTIVE = "active pods by pod group"
 AGAIN_S = 60.0
-"""When to look again at a group that a pod may be in which cannot be decoded."""
+"""When to look again at a group that may have a pod which cannot be decoded, or has one that the cache does not
+show."""
 
 
 def active_member_of(pod: Pod) -> tuple[str, ...]:
@@ -30,16 +32,27 @@ class PodGroupProtectionController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        (self._queue,) = context.queues
         self._groups = context.cache(POD_GROUPS)
         self._pods = context.cache(PODS)
         self._pods.store.add_index(_ACTIVE, active_member_of)
+        self._members = LiveUsers(self._client, PODS, active_member_of)
 
     async def sync(self, key: str) -> float | None:
+        try:
+            return await self._sync(key)
+        finally:
+            if not len(self._queue):
+                self._members.clear()  # no other group needs the lists
+
+    async def _sync(self, key: str) -> float | None:
         group = self._groups.store.get(key)
         if group is None or not is_held(group, FINALIZER) or self._pods.store.by_index(_ACTIVE, key):
             return None
         if self._pods.store.unseen(group.namespace):
             return AGAIN_S  # a pod that cannot be decoded may be one of any group
+        if await self._members.find(key, group, group.namespace) is not None:
+            return AGAIN_S
         await writes.send(self._client, release(POD_GROUPS, group, FINALIZER))
         return None
 

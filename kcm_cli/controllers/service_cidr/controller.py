@@ -16,17 +16,21 @@ from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch
+from kcm_cli.engine.passes import OBJECTS
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 
 WORKERS = 5
 MAX_RETRIES = 15
+AGAIN_S = 60.0
+"""When to look again at a range that is kept for an address which the cache does not show, and perhaps never will."""
 
 
 class ServiceCIDRController:
@@ -45,18 +49,31 @@ class ServiceCIDRController:
         current = self._ranges.store.get(key)
         if current is None:
             return None
-        found = self._plan(current, self._ranges.store.list())
+        found = self._plan(current, self._ranges.store.list(), self._addresses.store)
         if found.releases:
             async with self._ending:
+                addresses = await self._allocated()
                 live = await list_readable(self._client, SERVICE_CIDRS)
                 current = next((one for one in live.items if one.uid == current.uid), current)
-                await self._carry_out(current, self._plan(current, live.items))
-        else:
-            await self._carry_out(current, found)
+                found = self._plan(current, live.items, addresses)
+                await self._carry_out(current, found)
+                return AGAIN_S if found.orphan is not None else found.wait_s
+        await self._carry_out(current, found)
         return found.wait_s
 
-    def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Readiness:
-        found = plan.plan(current, ranges, near(current, self._addresses.store), self._clock.now())
+    async def _allocated(self) -> Store[IPAddress]:
+        """The addresses that the API server has. Yields to the loop in between."""
+        live = await list_readable(self._client, IP_ADDRESSES)
+        allocated: Store[IPAddress] = Store()
+        allocated.add_index(plan.BLOCK, plan.block_of)
+        async for one in in_turns(live.items, OBJECTS):
+            allocated.put(one)
+        return allocated
+
+    def _plan(
+        self, current: ServiceCIDR, ranges: Collection[ServiceCIDR], addresses: Store[IPAddress]
+    ) -> plan.Readiness:
+        found = plan.plan(current, ranges, near(current, addresses), self._clock.now())
         if found.orphan is not None:
             fields: dict[str, object] = {"IPAddress": str(found.orphan)}
             log.info("Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})

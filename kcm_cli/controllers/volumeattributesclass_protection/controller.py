@@ -1,8 +1,6 @@
 """volumeattributesclass-protection-controller: keeps a deleted VolumeAttributesClass, by a finalizer, while claims or
 volumes use it.
 
-Only caches are read: a class that is deleted just when a claim starts to use it may be released too early.
-
 upstream: pkg/controller/volume/vacprotection
 """
 
@@ -12,6 +10,7 @@ from typing import TypeVar
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, PersistentVolume
+from kcm_cli.controllers.shared.live import LiveUsers
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
@@ -22,7 +21,8 @@ from kcm_cli.planning.protection import is_held, needs_work, plan
 FINALIZER = "kubernetes.io/vac-protection"
 INDEX = "volumeAttributesClass"
 AGAIN_S = 60.0
-"""When to look again at a class that something may use which cannot be decoded."""
+"""When to look again at a class that something may use which cannot be decoded, or uses which the cache does not
+show."""
 T = TypeVar("T", bound=Object)
 
 
@@ -45,20 +45,33 @@ class ClassProtectionController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        (self._queue,) = context.queues
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = context.cache(PERSISTENT_VOLUMES)
         self._classes = context.cache(VOLUME_ATTRIBUTES_CLASSES)
         self._claims.store.add_index(INDEX, classes_of_claim)
         self._volumes.store.add_index(INDEX, classes_of_volume)
+        self._live_claims = LiveUsers(self._client, PERSISTENT_VOLUME_CLAIMS, classes_of_claim)
+        self._live_volumes = LiveUsers(self._client, PERSISTENT_VOLUMES, classes_of_volume)
 
     async def sync(self, key: str) -> float | None:
+        try:
+            return await self._sync(key)
+        finally:
+            if not len(self._queue):
+                self._live_claims.clear()  # no other class needs the lists
+                self._live_volumes.clear()
+
+    async def _sync(self, key: str) -> float | None:
         class_ = self._classes.store.get(key)
         if class_ is None:
             return None
-        used = self._is_used(key)
-        if is_held(class_, FINALIZER) and not used and (self._volumes.store.unseen() or self._claims.store.unseen()):
-            return AGAIN_S  # what cannot be decoded may use any class
-        update = plan(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER, used=used)
+        if is_held(class_, FINALIZER) and not self._is_used(key):
+            if self._volumes.store.unseen() or self._claims.store.unseen():
+                return AGAIN_S  # what cannot be decoded may use any class
+            if await self._live_volumes.find(key, class_) or await self._live_claims.find(key, class_):
+                return AGAIN_S
+        update = plan(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER, used=self._is_used(key))
         if update is not None:
             await writes.send(self._client, update)
         return None

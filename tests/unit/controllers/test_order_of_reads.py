@@ -25,7 +25,6 @@ KEPT = {
     ("persistentvolume_binder/recycler.py", "run", "problem"): "how the pod has ended, which does not change",
     ("pod_garbage_collector/controller.py", "_orphaned", "pods"): "those from before the node was found to be gone",
     ("root_ca_certificate_publisher/controller.py", "_publish", "action"): "a creation, or an update with a version",
-    ("service_cidr/controller.py", "sync", "found"): "only its time is used",
     ("serviceaccount_token/controller.py", "sync_secret", "secret"): "it is written with its version or uid",
     ("shared/replicas.py", "sync", "pods"): "the number of terminating pods, each of whose changes queues the key",
 }

@@ -15,7 +15,7 @@ from kcm_cli.controllers.podgroup_protection.controller import FINALIZER, active
 from kcm_cli.rest.transport import Around
 from tests.kit.alpha import make, serve
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Noting, Refusing
 from tests.kit.world import PODS, World
 
 GROUP = {"schedulingGroup": {"podGroupName": "g"}}
@@ -111,3 +111,43 @@ async def test_a_group_is_kept_until_its_last_pod_has_ended(world: World, ends):
             await world.delete(PODS, "p")
             await world.wait(5)
         assert await world.is_deleted("g", POD_GROUPS)
+
+
+async def join(world: World, pod: str, group: str) -> None:
+    await world.pod(pod, {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+    doc = await world.get(PODS, pod)
+    doc["spec"]["schedulingGroup"] = {"podGroupName": group}
+    world.server.store.update(PODS.gvr, "default", pod, doc)
+
+
+async def test_a_group_is_kept_for_a_pod_that_the_cache_does_not_show(world: World):
+    """Without its group, the devices that are reserved for the group would be taken from the pod."""
+    await serve(world, POD_GROUPS, status={})
+    await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}})
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods")
+    gates = [("", "GenericWorkload=true")]
+    async with controllers(world, names=["podgroup-protection-controller"], gates=gates, transport=held):
+        await world.wait(5)
+        held.hold()
+        await join(world, "p", "g")
+        await world.delete(POD_GROUPS, "g")
+        await world.wait(5)
+        assert not await world.is_deleted("g", POD_GROUPS)
+        await world.delete(PODS, "p", grace_s=0)
+        await world.wait(70)
+        assert await world.is_deleted("g", POD_GROUPS)
+        held.release()
+
+
+async def test_groups_that_are_deleted_together_share_a_list_of_pods(world: World):
+    await serve(world, POD_GROUPS, status={})
+    names = [f"g{number}" for number in range(10)]
+    for name in names:
+        await make(world, POD_GROUPS, {"metadata": {"name": name, "finalizers": [FINALIZER]}})
+        await world.delete(POD_GROUPS, name)
+    noting = Noting(world.server.transport())
+    gates = [("", "GenericWorkload=true")]
+    async with controllers(world, names=["podgroup-protection-controller"], gates=gates, transport=noting):
+        await world.wait(5)
+        assert [await world.is_deleted(name, POD_GROUPS) for name in names] == [True] * 10
+        assert noting.paths("GET").count("/api/v1/namespaces/default/pods") == 1

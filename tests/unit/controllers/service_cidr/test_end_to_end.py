@@ -142,6 +142,23 @@ async def test_an_address_created_in_the_grace_period_keeps_the_range(world: Wor
         assert await condition(world) == ("False", "Terminating")
 
 
+async def test_a_range_is_kept_for_an_address_that_the_cache_does_not_show(world: World):
+    held = Held(world.server.transport(), world.clock, "/apis/networking.k8s.io/v1/ipaddresses")
+    async with running(world, held):
+        await add(world)
+        await world.wait()
+        held.hold()
+        await service(world, "192.168.0.7")
+        await world.delete(RANGES, "more")
+        await world.wait(30)
+        assert not await world.is_deleted("more", RANGES)
+        assert await condition(world) == ("False", "Terminating")
+        await world.delete(SERVICES, "web")
+        await world.wait(70)
+        assert await world.is_deleted("more", RANGES)
+        held.release()
+
+
 async def test_a_range_is_released_when_another_one_gets_its_addresses(world: World):
     async with running(world):
         await add(world, "more", "fd00::/112")

@@ -1,7 +1,9 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import pytest
+
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Refusing
 from tests.kit.world import World, resource
 
 CLASSES = resource("volumeattributesclasses", "storage.k8s.io", namespaced=False)
@@ -94,3 +96,20 @@ async def test_a_lost_write_is_retried(world: World):
         await world.wait(2)
         assert await world.is_deleted("gold", CLASSES)
         assert transport.refused == 1
+
+
+@pytest.mark.parametrize(("kind", "use"), [(CLAIMS, claim), (VOLUMES, volume)], ids=["claim", "volume"])
+async def test_a_class_is_kept_for_a_user_that_the_cache_does_not_show(world: World, kind, use):
+    await make(world, "gold")
+    held = Held(world.server.transport(), world.clock, kind.gvr.path(""))
+    async with controllers(world, names=[NAME], transport=held):
+        await world.wait(2)
+        held.hold()
+        await use(world, "u", "gold")
+        await world.delete(CLASSES, "gold")
+        await world.wait(5)
+        assert not await world.is_deleted("gold", CLASSES)
+        await drop(world, kind, "u")
+        await world.wait(70)
+        assert await world.is_deleted("gold", CLASSES)
+        held.release()
