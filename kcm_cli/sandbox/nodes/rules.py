@@ -24,6 +24,8 @@ SELECTOR = "selector"
 NAMESPACE = "namespace"
 IMAGE = "image"
 EVERYWHERE = "kube-system"
+_LONGEST_PATTERN, _LONGEST_SELECTOR = 256, 4096
+"""Longer ones match nothing: it would take seconds to read one as long as a ConfigMap may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +159,16 @@ def _add(added: dict[str, str], pod: SimulatedPod, words: Mapping[str, str], ima
             continue
         word, _, of = name.partition(".")
         for container in containers_of(pod):
-            if not fnmatchcase(container.image, image) or (of and of != container.name):
+            if not _matches(container.image, image) or (of and of != container.name):
                 continue
             if word in OF_PODS:
                 added.setdefault(f"{PREFIX}{word}", value)
             elif not (container in pod.spec.containers and _has(word, pod.annotations, added)):
                 added.setdefault(f"{PREFIX}{word}.{container.name}", value)
+
+
+def _matches(image: str, pattern: str) -> bool:
+    return len(pattern) <= _LONGEST_PATTERN and fnmatchcase(image, pattern)
 
 
 def _has(word: str, *annotations: Mapping[str, str]) -> bool:
@@ -172,8 +178,8 @@ def _has(word: str, *annotations: Mapping[str, str]) -> bool:
 
 @remembered(1024)
 def _selector(text: str) -> Selector | None:
-    """The selector; None if it is invalid, which matches nothing."""
+    """The selector; None if it is invalid or too long, which matches nothing."""
     try:
-        return labels.parse(text)
+        return labels.parse(text) if len(text) <= _LONGEST_SELECTOR else None
     except FormatError:
         return None

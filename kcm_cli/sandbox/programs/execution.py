@@ -7,7 +7,7 @@ import msgspec
 
 from kcm_cli.sandbox.programs.filesystem import Files
 
-_MOST_ITERATIONS = 1000
+_MOST_ITERATIONS, _MOST_LINES, _MANY = 1000, 20_000, 1e15
 
 
 def cut(text: str, most: int, *, from_end: bool = False) -> str:
@@ -58,11 +58,14 @@ class Execution(msgspec.Struct, frozen=True):
     """Why it, or the rest of it, cannot be simulated; empty if it can."""
 
     def written(self, until_s: float) -> Iterator[Written]:
-        """The output until a time, of an endless loop the last thousand iterations. The others go on."""
+        """The output until a time, of an endless loop the last thousand iterations, fewer where they are long. The
+        others go on."""
         first, period_s = self.repeated
+        again = self.output[first:]
         yield from self.output
-        if period_s and self.output[first:]:
-            count = int((until_s - self.output[first].at_s) / period_s)
-            for number in range(max(1, count - _MOST_ITERATIONS), count + 1):
-                for each in self.output[first:]:
+        if period_s and again:
+            count = int(min((until_s - again[0].at_s) / period_s, _MANY))
+            most = max(1, min(_MOST_ITERATIONS, _MOST_LINES // max(1, sum(each.text.count("\n") for each in again))))
+            for number in range(max(1, count - most), count + 1):
+                for each in again:
                     yield each._replace(at_s=each.at_s + number * period_s)

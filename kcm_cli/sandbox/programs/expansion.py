@@ -20,6 +20,8 @@ _PECULIAR = re.compile(r"\\|\[\^|\[[:.=]|\[\[[*?\[]\]")
 """What shells read otherwise than ``fnmatch``."""
 _BLANKS = re.compile(r"[ \t\n]+")
 _MOST_FIELDS = 10_000
+_PER_FIELD, _PER_PATTERN = 8, 32
+"""The cost of a field, and of a character of a pattern, which is compiled."""
 
 
 class Expansion:
@@ -40,6 +42,7 @@ class Expansion:
             if len(word) == 1 and isinstance(word[0], Text) and (word[0].quoted or not _is_pattern(word[0].text)):
                 found.append(word[0].text)
                 continue
+            before = len(found)
             for text, pattern in _Fields(self, word):
                 if text is None or not pattern:
                     found.append(text)
@@ -47,6 +50,7 @@ class Expansion:
                     found += self._files(text, pattern)
             if len(found) > _MOST_FIELDS:
                 raise TooMuch
+            self._shell.fs.work.spend((len(found) - before) * _PER_FIELD)
         return found
 
     def string(self, word: Word) -> str | None:
@@ -213,7 +217,7 @@ class Expansion:
             return [None if "*" in last.replace("[*]", "") else text]
         if _PECULIAR.search(last):
             raise Unsupported(f"the pattern {text}")
-        shell.fs.work.spend(len(names) * len(last) * PER_CHARACTER)
+        shell.fs.work.spend((_PER_PATTERN + len(names) * PER_CHARACTER) * len(last))
         found: list[str | None] = [f"{shown}{slash}{name}" for name in names if _matches(name, last)]
         return found or [text]
 

@@ -245,7 +245,7 @@ class Interpreter(Shell):
         self.code = done = last = 0
         texts: list[str] = []
         while condition is not None or done < len(values):
-            self.fs.work.spend(len(self.fs.texts))
+            self.fs.work.spend(len(self.fs.texts) + len(self.variables.values))
             if isinstance(loop, syntax.For):
                 self.variables.put(loop.variable, values[done])
             before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables.values)

@@ -86,6 +86,16 @@ def test_an_empty_rule_has_no_effect(data: object) -> None:
     assert world.of(pod({})) == {}
 
 
+@pytest.mark.parametrize("data", [{"image": "*" * 300}, {"selector": "a," * 3000 + "a"}])
+def test_a_rule_that_is_too_long_matches_nothing(data: dict[str, str]) -> None:
+    """A ConfigMap may be so long that it would take seconds to read."""
+    world, found = World(), with_images(pod({"a": ""}), "i", "i")
+    world.informer.add(rule("a", exit_code="1", **data))
+    assert world.of(found) == {}
+    world.informer.add(rule("a", exit_code="1", **{name: text[-101:] for name, text in data.items()}))
+    assert world.of(found)
+
+
 def test_rules_in_options_have_the_lowest_precedence() -> None:
     first, second = Rule({"run-time": "5s", "cpu": "1"}, "app=web"), Rule({"cpu": "2", "logs": "x"})
     world = World(first, second, Rule({"memory": "1"}, "", "no"))

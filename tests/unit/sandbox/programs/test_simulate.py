@@ -347,6 +347,12 @@ def test_programs_that_cost_too_much_are_unknown(body: str) -> None:
     assert outcome(["sh", "-c", f"for i in {'1 ' * 950}; do {body} done"], {}) is None
 
 
+@pytest.mark.parametrize("body", ["for j in $X; do break; done", "ls /d/$i" + "*a" * 1000])
+def test_many_fields_and_long_patterns_cost_too_much(body: str) -> None:
+    script = f"touch /d/a; for i in $(seq 900); do {body}; done"
+    assert outcome(["sh", "-c", script], {"X": "1 " * 9000}, ("/d",)) is None
+
+
 def test_shells_and_functions_in_each_other_are_bounded() -> None:
     inside = "f() { " + "if true; then " * 13 + "f; " + "fi; " * 13 + "}; f"
     env = {"E0": inside}
@@ -543,6 +549,21 @@ def test_the_output_until_a_time(script: str, lines: list[tuple[float, str]]) ->
     known = outcome_among(there, ("sh", "-c", script), {}, until_s=5.0)
     assert known is not None and (known.is_cut or known.repeated[1])
     assert [(at_s, text.strip()) for at_s, text, _ in known.written(5.0)] == lines
+
+
+@pytest.mark.parametrize(
+    ("loop", "count", "last_s"),
+    [
+        ("echo a; sleep 1", 1002, 1e6),
+        ("seq 2000; sleep 1", 12, 1e6),
+        ("echo a; sleep 0." + "0" * 310 + "1", 1002, 0.0),
+    ],
+)
+def test_of_an_endless_loop_the_last_iterations_are_known(loop: str, count: int, last_s: float) -> None:
+    known = simulate(["sh", "-c", f"while true; do {loop}; done"], {}, There(), until_s=1e6)
+    assert known is not None
+    written = list(known.written(1e6))
+    assert (len(written), written[0].at_s, written[-1].at_s) == (count, 0.0, pytest.approx(last_s))
 
 
 def test_a_program_that_waits_forever_writes_no_more() -> None:
