@@ -42,12 +42,12 @@ def decoder_of(
     *,
     metadata_only: bool = False,
     lenient: bool = False,
-    odd: Callable[[str], None] = lambda why: None,
+    skipped: Callable[[str], None] = lambda why: None,
 ) -> "EventDecoder[T] | FrameDecoder[T]":
     """The decoder of a watch's events, by the media type of its answer. The parameters are those of EventDecoder."""
     packed = headers.get("content-type", "").startswith(MEDIA_TYPE) and upb.available()
     decoder = FrameDecoder if packed else EventDecoder
-    return decoder(resource, metadata_only=metadata_only, lenient=lenient, odd=odd)
+    return decoder(resource, metadata_only=metadata_only, lenient=lenient, skipped=skipped)
 
 
 @cache
@@ -70,12 +70,12 @@ class FrameDecoder(Generic[T]):
         *,
         metadata_only: bool = False,
         lenient: bool = False,
-        odd: Callable[[str], None] = lambda why: None,
+        skipped: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._resource = resource
         self._metadata_only = metadata_only
         self._lenient = lenient
-        self._odd = odd
+        self._skipped = skipped
         self._own = b""
         self._rest: list[bytes] = []
         self._size = 0
@@ -124,14 +124,14 @@ class FrameDecoder(Generic[T]):
         except (FormatError, self._errors) as error:
             if not self._lenient:
                 raise Unreadable(f"the watch cannot be read: {error}") from None
-            self._odd(f"an event that cannot be decoded: {error}")
+            self._skipped(f"an event that cannot be decoded: {error}")
             return
         if type_ == ERROR:
             raise errors.from_status(body)
         if type_ not in KNOWN:
-            self._odd(f"an event of type {quote(type_[:64])}")
+            self._skipped(f"an event of type {quote(type_[:64])}")
         elif what:
-            self._odd(f"an object of another kind: {what}")
+            self._skipped(f"an object of another kind: {what}")
         elif type_ == BOOKMARK:
             yield from self._bookmark(envelope.raw)
         else:
@@ -149,7 +149,7 @@ class FrameDecoder(Generic[T]):
         try:
             partial = _partial().read(data)
         except codec.DecodeError as error:
-            self._odd(f"a bookmark that cannot be decoded: {error}")
+            self._skipped(f"a bookmark that cannot be decoded: {error}")
         else:
             yield Bookmark(partial.metadata.resource_version, partial.annotations.get(INITIAL_EVENTS_END) == "true")
 

@@ -585,7 +585,7 @@ class Informer(Generic[T]):
                 self.resource,
                 metadata_only=scope.metadata_only,
                 lenient=self._spoilt >= PATIENCE,
-                odd=partial(self._object_errors.odd, self.resource),
+                skipped=partial(self._object_errors.skipped, self.resource),
             )
             try:
                 async for chunk in stream.chunks:

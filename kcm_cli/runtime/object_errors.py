@@ -42,7 +42,7 @@ class ObjectErrors:
         self._told = Recent(MOST)
         self._limit = TokenBucket(1 / PERIOD_S, BURST)
         self._versions: Bounded[tuple[str, str], tuple[str, str]] = Bounded(MOST)
-        self._odd = Recent(MOST)
+        self._skipped = Recent(MOST)
         self._undecodable = metrics.counter(
             "kcm_undecodable_objects_total",
             "Number of objects (each version once) that could not be decoded, and of watch events of an unknown type "
@@ -91,13 +91,13 @@ class ObjectErrors:
         }
         log.log(level, "Object cannot be decoded, it is unknown until its next version", extra={"fields": fields})
 
-    def odd(self, resource: Resource[Any], why: str) -> None:
+    def skipped(self, resource: Resource[Any], why: str) -> None:
         """A watch has sent an event that is no change of its kind. All are counted; the first of each sort is
         logged."""
         self._undecodable.labels(resource.plural).inc()
         sort = (str(resource), bounded(why, FOREIGN_LIMIT))
-        known = sort in self._odd
-        self._odd.add(sort)
+        known = sort in self._skipped
+        self._skipped.add(sort)
         if not known:
             fields = {"resource": sort[0], "err": sort[1]}
             log.error("Unexpected watch event skipped", extra={"fields": fields})

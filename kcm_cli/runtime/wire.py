@@ -66,7 +66,7 @@ class _RawEvent(msgspec.Struct, frozen=True, gc=False):
 class EventDecoder(Generic[T]):
     """Decodes the events of one watch.
 
-    ``odd``: called for events that are skipped, those of unknown types and those with objects of another kind.
+    ``skipped``: called for events that are skipped, those of unknown types and those with objects of another kind.
     ``lenient``: an object with bytes that are not UTF-8 becomes a BrokenEvent; otherwise it raises Unreadable, since
     the answer may have been corrupted on its way.
     """
@@ -77,12 +77,12 @@ class EventDecoder(Generic[T]):
         *,
         metadata_only: bool = False,
         lenient: bool = False,
-        odd: Callable[[str], None] = lambda why: None,
+        skipped: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._resource = resource
         self._metadata_only = metadata_only
         self._lenient = lenient
-        self._odd = odd
+        self._skipped = skipped
         self._own = _beginnings(resource.heads(metadata_only=metadata_only))
         self._rest: list[bytes] = []
         self._size = 0
@@ -142,14 +142,14 @@ class EventDecoder(Generic[T]):
         if raw.type == ERROR:
             raise errors.from_status(raw.object)
         if raw.type not in KNOWN:
-            self._odd(f"an event of type {quote(raw.type[:64])}")
+            self._skipped(f"an event of type {quote(raw.type[:64])}")
         elif not own and (what := self._foreign(raw.object)):
-            self._odd(f"an object of another kind: {what}")
+            self._skipped(f"an object of another kind: {what}")
         elif raw.type == BOOKMARK:
             try:
                 yield _bookmark(raw.object)
             except codec.ShapeError as error:
-                self._odd(f"a bookmark that cannot be decoded: {error}")
+                self._skipped(f"a bookmark that cannot be decoded: {error}")
             except codec.DecodeError as error:
                 raise unreadable(error) from None
         else:

@@ -149,7 +149,7 @@ def _watch(make: Callable[..., Any], data: bytes) -> object:
     def events(*chunks: bytes) -> list[object]:
         odd: list[str] = []
         found: list[object] = [odd]
-        decoder = make(PODS, odd=odd.append)
+        decoder = make(PODS, skipped=odd.append)
         try:
             for chunk in chunks:
                 found += decoder.feed(chunk)

@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_asked_for_again_before_it_is_skipped(data: bytes
     with pytest.raises(Unreadable):
         read(data)
     skipped: list[str] = []
-    *broken, whole = read(data + ADDED, lenient=True, odd=skipped.append)
+    *broken, whole = read(data + ADDED, lenient=True, skipped=skipped.append)
     assert whole.object.key == "ns/a"
     assert len(broken) + len(skipped) == 1
     assert all(isinstance(one, BrokenEvent) for one in broken)
@@ -123,7 +123,7 @@ def test_the_length_of_an_event_is_limited() -> None:
 def test_objects_of_other_kinds_and_unknown_types_are_skipped() -> None:
     skipped: list[str] = []
     service = {"apiVersion": "v1", "kind": "Service", "metadata": META}
-    (event,) = read(of("ADDED", service) + of("MOVED", pod()) + ADDED, odd=skipped.append)
+    (event,) = read(of("ADDED", service) + of("MOVED", pod()) + ADDED, skipped=skipped.append)
     assert event.object.key == "ns/a"
     assert skipped == ['an object of another kind: "Service" ("v1")', 'an event of type "MOVED"']
 
@@ -132,7 +132,7 @@ def test_metadata_is_of_either_kind() -> None:
     widgets: Resource[Any] = Resource(GVR("example.com", "v1", "widgets"), "Widget", SlimObject)
     partial = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": META}
     skipped: list[str] = []
-    found = read(of("ADDED", partial) + ADDED, resource=widgets, metadata_only=True, odd=skipped.append)
+    found = read(of("ADDED", partial) + ADDED, resource=widgets, metadata_only=True, skipped=skipped.append)
     assert [event.object.key for event in found] == ["ns/a"]
     assert len(skipped) == 1
     (own,) = read(raw(b"ADDED", enveloped(packed(1, packed(1, b"b")), b"Widget")), resource=widgets, metadata_only=True)

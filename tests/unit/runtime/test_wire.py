@@ -83,7 +83,7 @@ def test_an_object_without_a_name_is_broken(metadata: object) -> None:
 
 def test_unknown_types_are_skipped_and_reported() -> None:
     problems: list[str] = []
-    decoder = EventDecoder(PODS, odd=problems.append)
+    decoder = EventDecoder(PODS, skipped=problems.append)
     news = ('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")
     assert list(decoder.feed(lines(*news))) == []
     assert problems == ['an event of type "NEWS"', *['an event of type ""'] * 3]
@@ -109,7 +109,7 @@ def test_objects_of_another_kind_are_ignored(
     resource: Resource[Any], spell: Callable[[Any], str], type_: str, name: str
 ) -> None:
     problems: list[str] = []
-    decoder = EventDecoder(resource, odd=problems.append)
+    decoder = EventDecoder(resource, skipped=problems.append)
     doc = {**FOREIGN[name]}
     if "kind" in doc:
         doc["kind"] = doc["kind"].format(kind=resource.kind)
@@ -148,7 +148,7 @@ def test_a_line_that_is_not_an_event_is_unreadable(resource: Resource[Any], text
 @KINDS
 def test_a_bookmark_that_cannot_be_decoded_is_skipped_and_reported(resource: Resource[Any]) -> None:
     problems: list[str] = []
-    decoder = EventDecoder(resource, odd=problems.append)
+    decoder = EventDecoder(resource, skipped=problems.append)
     odd = ('{"type": "BOOKMARK", "object": []}', '{"type": "BOOKMARK", "object": {"metadata": {"annotations": 5}}}')
     assert list(decoder.feed(lines(*odd, json.dumps(BOOKMARK)))) == [Bookmark("9", last=True)]
     assert [problem.partition(":")[0] for problem in problems] == ["a bookmark that cannot be decoded"] * 2
