@@ -125,7 +125,7 @@ class World:
         async for seen in in_turns(self._pods.store.by_index(CLAIM, key), OBJECTS):
             pod = self._pods.store.get(seen.key)
             if pod is not None:
-                self._look_at(self.pod_changed(pod))
+                self._queue_volumes(self.pod_changed(pod))
 
     # -- the start
 
@@ -171,7 +171,7 @@ class World:
             self.actual.uncertain(volume.unique_name, volume, node)
 
     def _read_pod(self, pod: Pod) -> None:
-        self._look_at(self.pod_changed(pod))
+        self._queue_volumes(self.pod_changed(pod))
         self._name_attached(pod)
 
     def _name_attached(self, pod: Pod) -> None:
@@ -192,11 +192,11 @@ class World:
 
         def read(pod: Pod) -> None:
             gone.discard(pod.uid)
-            self._look_at(self.pod_changed(pod))
+            self._queue_volumes(self.pod_changed(pod))
 
         await self._each(self._pods, read)
         for uid in gone:
-            self._look_at(self.desired.remove_pod(uid))
+            self._queue_volumes(self.desired.remove_pod(uid))
 
     # -- events
 
@@ -263,7 +263,7 @@ class World:
             if wanted.volume.driver == key and not self.is_attached(wanted.volume):
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
-        await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
+        await self._each(self._pods, lambda pod: self._queue_volumes(self.pod_changed(pod)))
 
     def _flex_drivers(self) -> None:
         """Reconcile the volumes of FlexVolume drivers after drivers were added or removed.
@@ -277,8 +277,8 @@ class World:
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
         for pod in {pod.uid: pod for pod in self._flex_pods()}.values():
-            self._look_at(self.pod_changed(pod))
-        self._look_at(found.name for found in self.actual if plugin_of(found.name)[0] not in PLUGINS)
+            self._queue_volumes(self.pod_changed(pod))
+        self._queue_volumes(found.name for found in self.actual if plugin_of(found.name)[0] not in PLUGINS)
 
     # -- parts
 
@@ -320,6 +320,6 @@ class World:
     def _unneeded_on(self, node: str) -> list[str]:
         return [name for name in self.actual.on_node(node) if self.desired.get(name, node) is None]
 
-    def _look_at(self, names: Iterable[str]) -> None:
+    def _queue_volumes(self, names: Iterable[str]) -> None:
         for name in names:
             self.volumes.add(name)

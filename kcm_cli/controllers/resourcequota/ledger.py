@@ -64,7 +64,7 @@ class Ledger:
     """The totals of every kept kind and namespace."""
 
     def __init__(self, lookups: Lookups, features: Features) -> None:
-        self._look = lookups
+        self._lookups = lookups
         self._features = features
         self._charges = Charges()
         self._places: dict[str, dict[GroupResource, Place]] = {}
@@ -76,7 +76,7 @@ class Ledger:
     def keep(self, kind: GroupResource, namespace: str) -> None:
         """Measure a kind in a namespace from now on."""
         if not self.keeps(kind, namespace):
-            self._places.setdefault(namespace, {})[kind] = Place(self._look.keys(kind, namespace))
+            self._places.setdefault(namespace, {})[kind] = Place(self._lookups.keys(kind, namespace))
 
     def forget(self, namespace: str) -> None:
         """Drop a namespace that has no quota any more."""
@@ -86,7 +86,7 @@ class Ledger:
         """Have everything measured again: at each step one kind in one namespace."""
         for namespace, kinds in tuple(self._places.items()):
             for kind in tuple(kinds):
-                kinds[kind] = Place(self._look.keys(kind, namespace))
+                kinds[kind] = Place(self._lookups.keys(kind, namespace))
                 yield
 
     def touch(self, kind: GroupResource, obj: Object) -> None:
@@ -98,7 +98,7 @@ class Ledger:
         claims = kinds.get(CLAIM_KIND)
         if claims is not None and self._features.extended_resources:
             uid = _uid_of_pod(kind, obj)
-            for claim in self._look.claims_of(uid) if uid else ():
+            for claim in self._lookups.claims_of(uid) if uid else ():
                 if claim.namespace == obj.namespace:
                     claims.marked.add(claim.key)
 
@@ -133,7 +133,7 @@ class Ledger:
         places = self._places.get(namespace, {})
         found = (due for kind in kinds if kind in places for due in places[kind].due.values())
         first = min(found, default=None)
-        return None if first is None else max(0.0, first - self._look.now().timestamp()) + JUST_AFTER_S
+        return None if first is None else max(0.0, first - self._lookups.now().timestamp()) + JUST_AFTER_S
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts:
         """The usage of the objects of a kind that meet all requirements, as of the last ``settle``."""
@@ -144,16 +144,16 @@ class Ledger:
     def _mark(self, place: Place | None, kind: GroupResource, key: str) -> None:
         if place is None:
             return
-        if self._look.find(kind, key) is None:
+        if self._lookups.find(kind, key) is None:
             place.drop(key)
         else:
             place.marked.add(key)
 
     def _marked(self, kind: GroupResource, place: Place) -> bool:
         """Whether objects are to be measured, after those whose deletion is overdue were marked."""
-        now = self._look.now().timestamp()
+        now = self._lookups.now().timestamp()
         for key in [key for key, due in place.due.items() if due < now]:
-            obj = self._look.find(kind, key)
+            obj = self._lookups.find(kind, key)
             if obj is None:
                 place.drop(key)
             else:
@@ -162,12 +162,12 @@ class Ledger:
 
     def _measure(self, kind: GroupResource, key: str, place: Place) -> None:
         """Replace the charge of one object. Does not await, so that the charge is that of the cached object."""
-        obj = self._look.find(kind, key)
+        obj = self._lookups.find(kind, key)
         place.due.pop(key, None)
         if obj is None:
             place.drop(key)
             return
-        now = self._look.now()
+        now = self._lookups.now()
         place.totals.put(key, self._charge(kind, obj, now))
         due = plan.overdue_from(obj)
         if due is not None and due >= now.timestamp():
@@ -176,7 +176,7 @@ class Ledger:
     def _charge(self, kind: GroupResource, obj: Object, now: datetime) -> Charge:
         profile, usage = plan.measure(kind, obj, now, self._features)
         if kind == CLAIM_KIND and self._features.extended_resources:
-            usage = devices.with_extended(usage, self._look.classes(), self._charged_to_pod(obj, now))
+            usage = devices.with_extended(usage, self._lookups.classes(), self._charged_to_pod(obj, now))
         return self._charges.make(profile, usage)
 
     def _charged_to_pod(self, claim: Object, now: datetime) -> Amounts:
@@ -184,8 +184,8 @@ class Ledger:
         owner = devices.pod_of(claim)
         if owner is None:
             return {}
-        pod = self._look.find(plan.POD_KIND, f"{claim.namespace}/{owner.name}")
-        if not isinstance(pod, Pod) or not devices.pays_for(pod, claim, self._look.claims_of(owner.uid)):
+        pod = self._lookups.find(plan.POD_KIND, f"{claim.namespace}/{owner.name}")
+        if not isinstance(pod, Pod) or not devices.pays_for(pod, claim, self._lookups.claims_of(owner.uid)):
             return {}
         return plan.measure(plan.POD_KIND, pod, now, self._features)[1]
 

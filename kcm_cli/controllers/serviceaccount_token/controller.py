@@ -84,17 +84,17 @@ class TokenController:
         secret = self._secrets.store.get(f"{namespace}/{name}")
         if secret is None or secret.uid != uid:
             if self._known(namespace, account_name, account_uid) is not None:
-                with _told("Removing secret reference"):
+                with _logged("Removing secret reference"):
                     await self._forget(namespace, account_name, account_uid, name)
             return
-        with _told("Getting service account"):
+        with _logged("Getting service account"):
             account = await self._account_of(namespace, account_name, account_uid)
         about = {"secret": kobj(secret), "serviceAccount": KRef(account_name, namespace)}
         if account is None:
-            with _told("Deleting serviceaccount token", about):
+            with _logged("Deleting serviceaccount token", about):
                 await self._delete(secret)
         else:
-            with _told("Populating serviceaccount token", about):
+            with _logged("Populating serviceaccount token", about):
                 await self._fill(account, secret)
 
     def _known(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
@@ -196,8 +196,8 @@ class TokenController:
 
 
 @contextmanager
-def _told(message: str, fields: Mapping[str, object] = MappingProxyType({})) -> Iterator[None]:
-    """Log what could not be done."""
+def _logged(message: str, fields: Mapping[str, object] = MappingProxyType({})) -> Iterator[None]:
+    """Log a failed request under this message, which says what could not be done, and raise it."""
     try:
         yield
     except RequestError as error:
