@@ -360,11 +360,11 @@ class _Tokens:
         self.next = next(self._rest, "")
         return token
 
-    def identifier(self, expected: str) -> str:
+    def identifier(self) -> str:
         """Consume the next token, which must be an identifier. Raises FormatError."""
         token = self.take()
         if token in _NO_IDENTIFIER:
-            raise FormatError(f"found '{token}', expected: {expected}")
+            raise FormatError(f"found '{token}', expected: identifier")
         return token
 
 
@@ -372,7 +372,7 @@ def _parse_requirement(tokens: _Tokens) -> Requirement:
     negated = tokens.next == "!"
     if negated:
         tokens.take()
-    key = tokens.identifier("identifier")
+    key = tokens.identifier()
     if errors := names.qualified_name(key):
         raise FormatError(_invalid("<nil>", quote(key), errors))
     if negated:
@@ -385,7 +385,7 @@ def _parse_requirement(tokens: _Tokens) -> Requirement:
         raise FormatError(f"found '{sign}', expected: {', '.join(_BINARY)}")
     if operator in (IN, NOT_IN):
         return _checked(key, operator, _parse_values(tokens))
-    value = "" if tokens.next in ("", ",") else tokens.identifier("identifier")
+    value = "" if tokens.next in ("", ",") else tokens.identifier()
     return _checked(key, operator, (value,))
 
 

@@ -183,7 +183,7 @@ class _Parser:
         found: list[tuple[str, Command]] = []
         before, first = ";", 0
         while True:
-            self._gap(newlines=True)
+            self._gap()
             if self._ends_list():
                 break
             found.append((before, self._pipeline()))
@@ -191,7 +191,7 @@ class _Parser:
             sign = self._sign("&&", "||", ";", "&", "\n")
             if sign in ("&&", "||"):
                 before = sign
-                self._gap(newlines=True)
+                self._gap()
                 if self._at >= len(self._text):
                     raise Incomplete("end of file")
                 if self._ends_list():
@@ -223,7 +223,7 @@ class _Parser:
             self._at += 1
             if self._text.startswith("&", self._at):
                 raise Unsupported("|&")
-            self._gap(newlines=True)
+            self._gap()
             commands.append(self._command())
         return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
 
@@ -285,7 +285,7 @@ class _Parser:
     def _for(self) -> For:
         self._blank()
         name = self._match(_NAME)
-        self._gap(newlines=True)
+        self._gap()
         words: list[Word] | None = None
         if self._reserved() == "in":
             self._keyword("in")
@@ -298,14 +298,14 @@ class _Parser:
         return For(name, None if words is None else tuple(words), self._body())
 
     def _body(self) -> List:
-        self._gap(newlines=True)
+        self._gap()
         self._keyword("do")
         body = self._full(self._list())
         self._keyword("done")
         return body
 
     def _function(self, name: str) -> Function:
-        self._gap(newlines=True)
+        self._gap()
         body = self._compound()
         if body is None:
             self._unexpected()
@@ -601,10 +601,10 @@ class _Parser:
         if begins and (match := _COMMENT.match(self._text, self._at)) is not None:
             self._at = match.end()
 
-    def _gap(self, *, newlines: bool) -> None:
-        """Skip blanks and, if wanted, newlines."""
+    def _gap(self) -> None:
+        """Skip blanks and newlines."""
         self._blank()
-        while newlines and self._text.startswith("\n", self._at):
+        while self._text.startswith("\n", self._at):
             self._newline()
             self._blank()
 
@@ -625,7 +625,7 @@ class _Parser:
         return ""
 
     def _character(self, sign: str) -> None:
-        self._gap(newlines=True)
+        self._gap()
         if not self._sign(sign):
             self._unexpected()
 
@@ -641,7 +641,7 @@ class _Parser:
         return "" if match is None else match[0]
 
     def _keyword(self, *words: str) -> str:
-        self._gap(newlines=True)
+        self._gap()
         word = self._reserved()
         if word not in words:
             self._unexpected()

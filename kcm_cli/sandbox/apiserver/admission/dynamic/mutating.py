@@ -97,8 +97,9 @@ class _Invocation(msgspec.Struct, frozen=True):
         metadata = {} if self.param is None else self.param["metadata"]
         return (self.policy.name, self.binding.name, metadata.get("namespace") or "", metadata.get("name") or "")
 
-    def objection(self, why: str, reason: str) -> "_Objection":
-        return _objection(self.policy, self.binding, why, reason)
+    def objection(self, error: Exception) -> "_Objection":
+        """Against the request, for an error of the policy's expressions."""
+        return _objection(self.policy, self.binding, str(error), "Invalid")
 
 
 class _Objection(msgspec.Struct, frozen=True):
@@ -165,7 +166,7 @@ class MutatingPolicies:
                 return
         except ConditionError as error:
             if not policy.ignores_failures:
-                yield invocation.objection(str(error), "Invalid")
+                yield invocation.objection(error)
             return
         if rounds.second and not reinvocation.due(invocation.key):
             return
@@ -177,7 +178,7 @@ class MutatingPolicies:
                 self._mutate(invocation, mutation)
             except MutationError as error:
                 if not policy.ignores_failures:
-                    yield invocation.objection(str(error), "Invalid")
+                    yield invocation.objection(error)
         if codec.encode(invocation.view.attrs.obj) != before:
             reinvocation.changed()
             rounds.needed = True
