@@ -116,13 +116,14 @@ async def retry_on(retries: Retries, write: Callable[[], Awaitable[R]]) -> R:
 
     upstream: staging/src/k8s.io/client-go/util/retry/util.go#OnError
     """
-    for left in reversed(range(retries.attempts)):
+    attempt = 1
+    while True:
         try:
             return await write()
         except retries.after:
-            if not left:
+            if attempt >= retries.attempts:
                 raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
+        attempt += 1
 
 
 async def put_status(
@@ -149,7 +150,8 @@ async def retry_on_conflict(  # noqa: PLR0913  # an object, its changes, and how
 
     Raises the error of the last attempt, NotFound if the object (this uid) was deleted.
     """
-    for left in reversed(range(retries.attempts)):
+    attempt = 1
+    while True:
         changes = changes_for(obj)
         if not changes:
             return obj
@@ -157,10 +159,10 @@ async def retry_on_conflict(  # noqa: PLR0913  # an object, its changes, and how
             doc = edited(obj, changes)
             return await client.update(resource, obj.namespace, obj.name, doc, subresource=subresource, reason=reason)
         except retries.after:
-            if not left:
+            if attempt >= retries.attempts:
                 raise
+        attempt += 1
         fresh = await client.get(resource, obj.namespace, obj.name)
         if fresh.uid != obj.uid:
             raise NotFound(404, "NotFound", f"{resource} {obj.key} with uid {obj.uid} is gone")
         obj = fresh
-    raise AssertionError("unreachable: the last attempt returns or raises")

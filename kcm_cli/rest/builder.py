@@ -161,17 +161,17 @@ class TokenSource:
 
     async def lease(self) -> Lease:
         """A new token and for how long to use it. Raises CredentialsError after four attempts."""
-        for delay_s in (*_RETRY_DELAYS_S, None):
+        delays = iter(_RETRY_DELAYS_S)
+        while True:
             try:
                 return await self._ask()
             except (FormatError, RequestError) as error:
                 fields = {"serviceaccount": f"{self._namespace}/{self._name}", "err": str(error)}
                 log.warning("Cannot get a token", extra={"fields": fields})
-                if delay_s is None:
+                if (delay_s := next(delays, None)) is None:
                     text = f"failed to get token for {self._namespace}/{self._name}: {error}"
                     raise CredentialsError(text) from error
                 await self._clock.sleep(delay_s)
-        raise AssertionError("unreachable")
 
     async def _ask(self) -> Lease:
         await ensure_service_account(self._core, self._namespace, self._name)

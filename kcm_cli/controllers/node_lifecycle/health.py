@@ -112,16 +112,17 @@ class NodeHealth:
 
         A failed write is retried on the node's latest version. Raises ApiError, TransportError.
         """
-        for attempt in range(ATTEMPTS):
+        attempt = 1
+        while True:
             try:
                 return await self._try_update(node)
             except RequestError as error:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS:
                     raise
                 log.error("Error updating node", extra={"fields": {"node": kobj(node), "err": str(error)}})
+            attempt += 1
             await self._clock.sleep(RETRY_S)
             node = await self._client.get(NODES, "", node.name)
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _try_update(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
         now = Moment(self._clock.now(), self._clock.monotonic())

@@ -122,7 +122,8 @@ class EvictionTaints:
     async def _taint(self, node: Node, add: set[str], remove: set[str]) -> Node | None:
         """The node as it was given other taints; None if it has these already, is gone, or does not call for them by a
         version that is read after a conflict: it may be ready again."""
-        for attempt in range(ATTEMPTS):
+        attempt = 1
+        while True:
             taints = plan.swap_taints(node, add, remove, plan.NO_EXECUTE, self._clock.now())
             if taints == node.spec.taints:
                 return None
@@ -133,12 +134,12 @@ class EvictionTaints:
             except NotFound:
                 return None
             except Conflict:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS:
                     raise
+            attempt += 1
             node = await self._client.get(NODES, "", node.name)
             if add and add != plan.eviction_keys(node):
                 return None
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def queue_of(self, node: Node) -> ZoneQueue:
         """The queue of a node's zone, which is made at the first use."""

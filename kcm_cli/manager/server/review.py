@@ -14,6 +14,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import text_of
 from kcm_cli.machinery.meta import View
 from kcm_cli.manager.server.metrics import ReviewMetrics
 from kcm_cli.manager.server.user import AuthenticationError, User
@@ -92,21 +93,21 @@ class Reviewer:
             async with asyncio.timeout(TIMEOUT_S), self._free:
                 return read(await self._with_retries(request), type_)
         except (TimeoutError, RequestError) as error:
-            why = str(error) or "context deadline exceeded"
+            why = text_of(error)
             log.error("Review failed", extra={"fields": {"path": self._path, "err": why}})
             raise ReviewError(why) from error
 
     async def _with_retries(self, request: Request) -> bytes:
-        wait_s = _FIRST_WAIT_S
-        for step in range(_STEPS):
+        wait_s, step = _FIRST_WAIT_S, 1
+        while True:
             try:
                 return await self._once(request)
             except RequestError as error:
-                if step == _STEPS - 1 or not _passing(error):
+                if step == _STEPS or not _passing(error):
                     raise
             await self._clock.sleep(wait_s * (1.0 + self._rng.random() * _JITTER))
             wait_s *= _FACTOR
-        raise AssertionError("the last step returns or raises")
+            step += 1
 
     async def _once(self, request: Request) -> bytes:
         start, code = self._clock.monotonic(), "<error>"
