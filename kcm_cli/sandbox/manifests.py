@@ -33,6 +33,7 @@ _DEFINITION = "CustomResourceDefinition"
 _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_KUSTOMIZE = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _space = re.compile(r"\s*")
 
 
@@ -106,6 +107,9 @@ def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
             "a manifest is the path of a file or folder, or an object, not YAML: yaml.safe_load reads that"
         )
     for path in _files(Path(manifest)):
+        if path.name in _KUSTOMIZE:
+            way = f"apply what `kubectl kustomize {path.parent}` prints, or the other files by their names"
+            raise ManifestError(f"{path} is for kustomize: {way}")
         try:
             data = path.read_bytes()
         except OSError as error:

@@ -127,21 +127,26 @@ def kcm_start(pytestconfig: pytest.Config) -> "Iterator[Starter]":
         starter.stop()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # the other kind needs pluggy 1.2, and this module is loaded everywhere
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Add the contents of the cluster to the report of a failed test."""
-    report = yield
+    report: pytest.TestReport = (yield).get_result()
     if report.failed and call.when != "teardown":
         fixtures: dict[str, Any] = getattr(item, "funcargs", {})
         sandbox: Sandbox | None = fixtures.get("kcm_sandbox")
         if sandbox is not None:
-            report.sections.append(("kcm sandbox", sandbox.report(fixtures.get("kcm_namespace", "default"))))
+            report.sections.append(("kcm sandbox", _told(sandbox, fixtures.get("kcm_namespace", "default"))))
         starter: Starter | None = fixtures.get("kcm_start")
         for own in starter.clusters if starter is not None else ():
-            report.sections.append((f"kcm sandbox {own.url}", own.report()))
-    return report
+            report.sections.append((f"kcm sandbox {own.url}", _told(own, "default")))
+
+
+def _told(sandbox: Any, namespace: str) -> str:
+    """What is in a namespace. sandbox: perhaps not ours, as a suite may override the fixture."""
+    try:
+        return str(sandbox.report(namespace))
+    except Exception as error:  # noqa: BLE001 - it would end the session
+        return f"no report can be given: {error}"
 
 
 def _show_fields(config: pytest.Config) -> None:

@@ -39,7 +39,7 @@ async def wait_async(condition: Callable[[], Awaitable[T]], timeout: float, igno
     patience, ignored = _Patience(timeout), _classes(ignoring)
     while True:
         try:
-            if answer := await condition():
+            if answer := await awaitable(condition()):
                 return answer
             last: object = answer
         except ignored as error:
@@ -60,6 +60,14 @@ def decided(answer: T) -> T:
         if inspect.iscoroutine(answer):
             answer.close()
         raise TypeError("a function that is not asynchronous is needed here; conditions that are: wait_async")
+    return answer
+
+
+def awaitable(answer: Awaitable[T]) -> Awaitable[T]:
+    """What is awaited for a condition. Raises TypeError for what cannot be."""
+    __tracebackhide__ = True
+    if not inspect.isawaitable(answer):
+        raise TypeError("an asynchronous function is needed here; conditions that are not: wait of a Sandbox")
     return answer
 
 
@@ -87,7 +95,7 @@ class Steps:
         """``holds`` with an awaitable condition."""
         __tracebackhide__ = True
         try:
-            last = await condition()
+            last = await awaitable(condition())
         except _classes(ignoring) as error:
             last = error
         return self._after(last)

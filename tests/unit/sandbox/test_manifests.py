@@ -215,6 +215,16 @@ def test_ordinary_merges() -> None:
     assert found["all"] == {"k": "v", "l": "x", "o": "z"}
 
 
+@pytest.mark.parametrize(
+    "text", ["resources: [a.yaml]", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization"]
+)
+def test_a_folder_for_kustomize_says_how_it_is_applied(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (tmp_path / "a.yaml").write_text(json.dumps(CONFIG))
+    with pytest.raises(ManifestError, match=f"kustomization.yaml is for kustomize: .*kubectl kustomize {tmp_path}"):
+        list(documents(tmp_path))
+
+
 def test_a_missing_file(sandbox: Sandbox) -> None:
     with pytest.raises(ManifestError, match="cannot read nope.yaml: No such file"):
         sandbox.apply("nope.yaml")

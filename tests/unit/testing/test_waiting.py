@@ -3,6 +3,7 @@
 import asyncio
 import time
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,12 @@ def test_an_awaitable_condition() -> None:
     assert asyncio.run(wait_async(ask, 10, ()))
     with pytest.raises(TimeoutError):
         asyncio.run(wait_async(lambda: asyncio.sleep(0, 0), 0, ()))
+
+
+@pytest.mark.parametrize("use", [lambda ask: wait_async(ask, 10, ()), lambda ask: Steps(10, 1).holds_async(ask, ())])
+def test_a_condition_that_cannot_be_awaited_is_named(use: Any) -> None:
+    with pytest.raises(TypeError, match="an asynchronous function is needed here"):
+        asyncio.run(use(lambda: True))
 
 
 def test_a_field_that_is_not_there_yet_counts_as_false() -> None:
