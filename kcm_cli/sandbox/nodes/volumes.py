@@ -102,8 +102,7 @@ class Volumes:
 
     def read(self, path: str) -> bytes:
         """Raises FileNotFoundError, IsADirectoryError, UnknownContent."""
-        managed = None if self.mount_point(path) else file_of(self._pod, normpath(path), self._server())
-        if managed is not None:
+        if (managed := self._managed(path)) is not None:
             return managed
         contents, paths, inner = self._place(path)
         found = contents.get(inner)
@@ -113,14 +112,19 @@ class Volumes:
             raise FileNotFoundError
         return found() if callable(found) else found
 
-    def _server(self) -> str:
+    def _managed(self, path: str) -> bytes | None:
+        """A file that the kubelet writes; None if it is none."""
+        if self.mount_point(path):
+            return None
         services = self._objects.services(self._pod.namespace, links=False)
-        return services.get("KUBERNETES_SERVICE_HOST", "")
+        return file_of(self._pod, normpath(path), services.get("KUBERNETES_SERVICE_HOST", ""))
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, UnknownContent."""
         if not path.strip("/") and not self.mount_point("/"):
             return sorted({*_ROOT, *(mounted.split("/")[1] for mounted, _ in self._mounts)})
+        if self._managed(path) is not None:
+            raise NotADirectoryError
         contents, paths, inner = self._place(path)
         if inner in contents:
             raise NotADirectoryError

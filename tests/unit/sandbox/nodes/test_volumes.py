@@ -16,6 +16,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, UnknownContent, Volumes
+from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedPod, TokenSource
 
 CERT = b"\x00\xffbinary"
@@ -220,6 +221,18 @@ def test_names_of_the_host(spec: dict[str, Any], hostname: str, line: str) -> No
     assert "".join(each.text for each in outcome.output) == (
         f"{hostname} {hostname.partition('.')[0]} {full}\n{hostname}\n"
     )
+
+
+def test_files_that_the_kubelet_writes_are_copied_as_others() -> None:
+    pod = pod_of(
+        [], [], command=["sh", "-c", "tar cf - /etc/hosts | tar xf - -C /w; cat /w/etc/hosts; ls /etc/hostname"]
+    )
+    pod = with_spec(pod, volumes=[{"name": "w", "emptyDir": {}}])
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    known = program.among(There({}, ("/w",)))
+    assert known is not None
+    hosts = Volumes(pod, pod.spec.containers[0], {}, Objects()).read("/etc/hosts").decode()
+    assert "".join(each.text for each in known.output) == f"{hosts}/etc/hostname\n"
 
 
 def test_a_root_that_cannot_be_written() -> None:
