@@ -58,7 +58,7 @@ from kcm_cli.testing.report import report
 from kcm_cli.testing.waiting import IGNORED, Errors, Steps, wait, wait_async
 from kcm_cli.testing.wall_clock import adapt, zero_of
 from kcm_cli.testing.warp import PATIENCE_S, WarpLoop
-from kcm_cli.trace.source import told
+from kcm_cli.trace.source import text_about
 
 T = TypeVar("T")
 START_S, STOP_S = 60.0, 10.0
@@ -309,7 +309,7 @@ class Sandbox:
         ring, target = self._causes, self.call(target_of(self._admin, kind, name, namespace))
         if ring is None:
             raise SandboxError("nothing is recorded: this sandbox has no controllers, or they use another API server")
-        return told(*self.run(lambda: (ring.snapshot(), ring.now() + ring.shift)), target)
+        return text_about(*self.run(lambda: (ring.snapshot(), ring.now() + ring.shift)), target)
 
     # -- who asks
 

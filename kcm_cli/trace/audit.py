@@ -44,7 +44,7 @@ from kcm_cli.trace.steps import (
     Step,
     actor_of,
 )
-from kcm_cli.trace.views import KINDS, Noted, ScaleTarget, Seen, Told
+from kcm_cli.trace.views import KINDS, CoreV1Event, EventsV1Event, ScaleTarget, Seen
 
 MOST_LINE = 16 << 20
 """Bytes of a line; what is longer is a bad line. API servers cut events at 10 MiB."""
@@ -146,7 +146,7 @@ class AuditLog:
         kind, answer = kind_of(f"{ref.resource}.{ref.api_group}"), event.response_status or Status()
         namespace = "" if kind in _CLUSTER else ref.namespace
         if ref.resource == "events":
-            self._told(event, ref, at)
+            self._event_written(event, ref, at)
             return
         if f"{ref.resource}/{ref.subresource}" in QUIET or not self._is_near(kind, namespace, ref):
             return
@@ -205,19 +205,19 @@ class AuditLog:
         else:
             self.history.add(Step(at, _verb(event, ref.subresource), about, actor, AUDIT))
 
-    def _told(self, event: Event, ref: _Reference, at: float) -> None:
+    def _event_written(self, event: Event, ref: _Reference, at: float) -> None:
         """An Event that a component wrote: with the level Request, it says what it would to an observer. That it
         happened again is a patch, of which the answer has the whole."""
         if event.verb not in _OF_EVENTS or ref.namespace not in (self._target.namespace, "default"):
             return
         body = event.request_object if event.verb == "create" else event.response_object
         if ref.api_group == _EVENTS:
-            noted = codec.decode_or_none(body, Noted)
-            told = noted.told if noted is not None else None
+            newer = codec.decode_or_none(body, EventsV1Event)
+            written = newer.as_core_v1 if newer is not None else None
         else:
-            told = codec.decode_or_none(body, Told)
-        if told is not None:
-            self.history.event(told, at)
+            written = codec.decode_or_none(body, CoreV1Event)
+        if written is not None:
+            self.history.event(written, at)
 
 
 _STATUS = frozenset(("status", "approval"))

@@ -215,7 +215,7 @@ class Linked:
     def _guess(self, node: Node) -> None:
         """Who deleted an object, where nothing says so, but what else went says it."""
         step = _step(node)
-        if step.verb not in _GONE or step.actor or self._told(node) is not None:
+        if step.verb not in _GONE or step.actor or self._ending_elsewhere(node) is not None:
             return
         owner = self.owner(step)
         namespace = Ref("Namespace", step.about.key.partition("/")[0])
@@ -239,14 +239,14 @@ class Linked:
         step = _step(node)
         if step.verb != SCALED or step.actor != AUTOSCALER or step.detail:
             return
-        told = (_step(one) for one in self._near(step.about.place, step.at))
-        same = [one for one in told if one.verb == SCALED and one.actor == AUTOSCALER and one.detail]
+        near = (_step(one) for one in self._near(step.about.place, step.at))
+        same = [one for one in near if one.verb == SCALED and one.actor == AUTOSCALER and one.detail]
         close = [one for one in same if abs(one.at - step.at) <= _CLOSE_S]
         if close:
             event = min(close, key=lambda one: abs(one.at - step.at))
             node.what = msgspec.structs.replace(step, detail=event.detail, behind=event.behind)
 
-    def _told(self, node: Node) -> Node | None:
+    def _ending_elsewhere(self, node: Node) -> Node | None:
         """Another step that says who ended the same object, and at the same time."""
         step = _step(node)
         for other in self._near(step.about.place, node.at):
@@ -276,9 +276,9 @@ class Linked:
 
     def _link(self, node: Node) -> None:
         step = _step(node)
-        told = self._told(node) if step.verb in _GONE and not step.actor else None
-        if told is not None and not _below(told, node):
-            node.parent, node.edge, node.basis = told, KNOWN, SAME
+        ending = self._ending_elsewhere(node) if step.verb in _GONE and not step.actor else None
+        if ending is not None and not _below(ending, node):
+            node.parent, node.edge, node.basis = ending, KNOWN, SAME
             return
         together = self._collection(node) if step.verb in _GONE and (not step.actor or _is_kubelet(step)) else None
         if together is not None and not _below(together, node):

@@ -40,7 +40,7 @@ from kcm_cli.trace.steps import (
     Step,
     canonical,
 )
-from kcm_cli.trace.views import Condition, Involved, Manager, Seen, Told
+from kcm_cli.trace.views import Condition, CoreV1Event, Involved, Manager, Seen
 
 MOST = 100_000
 """Steps that are kept, and objects of which something is known."""
@@ -157,7 +157,8 @@ class History:
         self.relations = Relations()
         self.forgotten = 0
         self._last: Bounded[str, Seen] = _bounded()
-        self._told: Bounded[str, int] = _bounded()
+        self._counts: Bounded[str, int] = _bounded()
+        """How often each Event had happened."""
         self._mentioned: Bounded[str, Ref] = _bounded()
         self._ended: Bounded[tuple[str, str], float] = _bounded()
         """When the last object of a name was gone."""
@@ -200,32 +201,32 @@ class History:
         self.add(Step(at, DELETED, about))
         self._ended[about.place] = at
 
-    def event(self, told: Told, at: float) -> None:
-        """An Event, or a newer version of one."""
-        involved = told.involved_object
+    def event(self, event: CoreV1Event, at: float) -> None:
+        """An Event happened, or a newer version of one was seen."""
+        involved = event.involved_object
         about = _ref(involved)
-        component = told.reporting_component or told.source.component
+        component = event.reporting_component or event.source.component
         actor = canonical(component)
-        if actor == "kubelet" and told.source.host:
-            actor = f"{steps.KUBELET}{told.source.host}"
-        if not about.key or told.reason in _ROUTINE:
+        if actor == "kubelet" and event.source.host:
+            actor = f"{steps.KUBELET}{event.source.host}"
+        if not about.key or event.reason in _ROUTINE:
             return
-        series = told.series
-        count = max(told.count, series.count if series is not None else 0, 1)
-        place = _place(told)
-        before = self._told.get(place, 0) if place else 0
+        series = event.series
+        count = max(event.count, series.count if series is not None else 0, 1)
+        place = _place(event)
+        before = self._counts.get(place, 0) if place else 0
         if count <= before:
             return
         if place:
-            self._told[place] = count
-        times = (series.last_observed_time if series is not None else None, told.last_timestamp, told.event_time)
-        found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
+            self._counts[place] = count
+        times = (series.last_observed_time if series is not None else None, event.last_timestamp, event.event_time)
+        found = [seconds_of(text) for text in (*times, event.first_timestamp, event.metadata.creation_timestamp)]
         moment = next((one for one in found if one is not None), at)
-        text = f"{told.reason}: {_short(told.message)}"
+        text = f"{event.reason}: {_short(event.message)}"
         plain = Step(moment, SAYS, about, actor, EVENT, text, rough=moment == int(moment), count=count - before)
         if about.uid:
             self._mentioned[about.uid] = about
-        for step in self._of_event(told, plain):
+        for step in self._of_event(event, plain):
             self.add(step)
             if step.verb == CREATED and step.behind is not None:
                 self.relations.said[step.about.place] = step.behind
@@ -247,13 +248,13 @@ class History:
                 if created is not None:
                     self.add(Step(created, DELETED, about, detail="another one of its name is there", vague=True))
 
-    def forget_event(self, told: Told) -> None:
+    def forget_event(self, event: CoreV1Event) -> None:
         """An Event expired."""
-        self._told.pop(_place(told), None)
+        self._counts.pop(_place(event), None)
 
-    def _of_event(self, told: Told, plain: Step) -> Iterator[Step]:
+    def _of_event(self, event: CoreV1Event, plain: Step) -> Iterator[Step]:
         """What an Event tells of its object, or of another one that its message names."""
-        reason, message, about = told.reason, told.message, plain.about
+        reason, message, about = event.reason, event.message, plain.about
         replace = msgspec.structs.replace
         if reason == "Scheduled" and (match := _ASSIGNED.match(message)):
             self.relations.place(about, match[1])
@@ -273,19 +274,19 @@ class History:
         elif reason == "Preempted":
             match = _PREEMPTOR.match(message)
             behind = self.relations.named.get(match[1]) if match else None
-            if behind is None and told.related is not None and told.related.name:
-                behind = _ref(told.related)
+            if behind is None and event.related is not None and event.related.name:
+                behind = _ref(event.related)
             yield replace(plain, verb=MARKED, behind=behind)
         elif reason.startswith(("FailedCreate", "FailedDelete")):
             yield replace(plain, verb=REFUSED, trouble=True, makes=reason.startswith("FailedCreate"))
         else:
-            yield _simple(told, plain)
+            yield _simple(event, plain)
 
 
-def _place(told: Told) -> str:
+def _place(event: CoreV1Event) -> str:
     """What tells an Event from others. In the request that creates it, it has no uid yet, and with a generateName
     nothing does."""
-    return told.key if told.metadata.name else told.metadata.uid
+    return event.key if event.metadata.name else event.metadata.uid
 
 
 def _other(plain: Step, kind: str, name: str, verb: str, detail: str) -> Step:
@@ -294,16 +295,16 @@ def _other(plain: Step, kind: str, name: str, verb: str, detail: str) -> Step:
     return msgspec.structs.replace(plain, verb=verb, about=about, detail=detail, count=1, behind=plain.about)
 
 
-def _simple(told: Told, plain: Step) -> Step:
-    if told.reason == "TaintManagerEviction" and told.message.startswith("Marking for deletion"):
+def _simple(event: CoreV1Event, plain: Step) -> Step:
+    if event.reason == "TaintManagerEviction" and event.message.startswith("Marking for deletion"):
         return msgspec.structs.replace(plain, verb=MARKED)
-    if told.reason == "RemovingNode":  # the node lifecycle controller saw it go
+    if event.reason == "RemovingNode":  # the node lifecycle controller saw it go
         return msgspec.structs.replace(plain, verb=DELETED, actor="")
-    if told.reason == "Evicted":
+    if event.reason == "Evicted":
         return msgspec.structs.replace(plain, verb=EVICTED)
-    if told.reason == "Scheduled":
+    if event.reason == "Scheduled":
         return msgspec.structs.replace(plain, verb=BOUND, settles=True)
-    return msgspec.structs.replace(plain, trouble=told.type == "Warning")
+    return msgspec.structs.replace(plain, trouble=event.type == "Warning")
 
 
 _NOTHING = Seen()
@@ -370,7 +371,7 @@ def _born(about: Ref, obj: Seen, at: float, ended: float | None, *, listed: bool
     source = OBJECT if not (actor or first) else MANAGED
     yield Step(moment, CREATED, about, actor or first, source, rough=True)
     if listed:
-        is_told = bool(scaler)
+        is_explained = bool(scaler)
         for when, one in writers:
             own = owner is None and one.manager in steps.MANAGERS and one.subresource != "scale"
             own = own or (about.kind == "Node" and one.manager == "kubelet")  # its labels and annotations
@@ -380,10 +381,10 @@ def _born(about: Ref, obj: Seen, at: float, ended: float | None, *, listed: bool
                 if obj.spec.taints:  # one of its writers did it
                     verb, how = TAINTED, f"{_taints(obj)}, {how}"
                 yield Step(when, verb, about, one.manager, MANAGED, how, rough=True)
-                is_told = True
+                is_explained = True
         if scaler:
             yield Step(moment, SCALED, about, scaler, MANAGED, "when is not recorded", rough=True, vague=True)
-        if obj.metadata.generation > 1 and not is_told:
+        if obj.metadata.generation > 1 and not is_explained:
             detail = f"its spec, generation {obj.metadata.generation}; who and when is not recorded"
             yield Step(moment, CHANGED, about, "", OBJECT, detail, rough=True, vague=True)
 
@@ -415,8 +416,8 @@ def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
     if new.spec.taints != old.spec.taints or new.spec.unschedulable != old.spec.unschedulable:
         was = {f"{one.key}:{one.effect}" for one in old.spec.taints}
         now = {f"{one.key}:{one.effect}" for one in new.spec.taints}
-        told = [*(f"+{one}" for one in sorted(now - was)), *(f"-{one}" for one in sorted(was - now))]
-        yield Step(at, TAINTED, about, actor, source, _short(", ".join(told) or "unschedulable"))
+        changes = [*(f"+{one}" for one in sorted(now - was)), *(f"-{one}" for one in sorted(was - now))]
+        yield Step(at, TAINTED, about, actor, source, _short(", ".join(changes) or "unschedulable"))
     elif new.spec.replicas != old.spec.replicas and new.spec.replicas is not None:
         yield Step(at, SCALED, about, actor, source, f"from {old.spec.replicas} to {new.spec.replicas}")
     elif new.metadata.generation != old.metadata.generation and not new.metadata.deletion_timestamp:
@@ -428,9 +429,9 @@ def _relabelled(old: Seen, new: Seen) -> str:
     was, now = old.metadata.labels or {}, new.metadata.labels or {}
     if was == now:
         return ""
-    told = [f"+{key}={now[key]}" for key in sorted(now) if was.get(key) != now[key]]
-    told += [f"-{key}" for key in sorted(was) if key not in now]
-    return _short(f"{LABELS}: {', '.join(told)}")
+    changes = [f"+{key}={now[key]}" for key in sorted(now) if was.get(key) != now[key]]
+    changes += [f"-{key}" for key in sorted(was) if key not in now]
+    return _short(f"{LABELS}: {', '.join(changes)}")
 
 
 def _writer(old: Seen, new: Seen, at: float) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.informer import Informer, Scope
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
-from kcm_cli.trace.views import EVENTS, KINDS, Seen, Told
+from kcm_cli.trace.views import EVENTS, KINDS, CoreV1Event, Seen
 
 _LEAST_S, _MOST_S = 2.0, 366 * 86_400.0
 """How far the clocks of two machines differ that need it: answers have full seconds, and some have no time."""
@@ -136,10 +136,10 @@ class Observer:
     async def _compare_clocks(self) -> None:
         """Learn how far the API server's clock, whose times objects and Events have, is ahead of this one."""
         try:
-            told = server_time(await self._client.answer(Request("GET", "/version")))
+            of_server = server_time(await self._client.answer(Request("GET", "/version")))
         except RequestError:
             return  # the lists say why
-        ahead_s = (told - self._clock.now()).total_seconds() if told is not None else 0.0
+        ahead_s = (of_server - self._clock.now()).total_seconds() if of_server is not None else 0.0
         if _LEAST_S < abs(ahead_s) < _MOST_S:
             self.ahead_s = ahead_s
 
@@ -173,13 +173,13 @@ class Observer:
         return informer
 
     def _see(self, part: _Part, obj: Object, *, listed: bool) -> None:
-        if isinstance(obj, Told):
+        if isinstance(obj, CoreV1Event):
             self.history.event(obj, self.now())
         elif isinstance(obj, Seen):
             self.history.version(part.resource.kind, obj, self.now(), listed=listed)
 
     def _lose(self, part: _Part, obj: Object) -> None:
-        if isinstance(obj, Told):
+        if isinstance(obj, CoreV1Event):
             self.history.forget_event(obj)
         elif isinstance(obj, Seen):
             self.history.gone(part.resource.kind, obj, self.now())

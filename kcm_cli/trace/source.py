@@ -15,7 +15,7 @@ MOST_ENTRIES = 100_000
 _TIMEOUT_S = 30.0
 
 
-def told(taken: Snapshot, now: float, target: Target) -> str:
+def text_about(taken: Snapshot, now: float, target: Target) -> str:
     """What a record in this process says of an object, as text. now: Unix time."""
     found = codec.decode(document(taken, About(), now), CausesDocument)
     source = f"Recorded since {day(found.started)}."

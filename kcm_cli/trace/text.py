@@ -41,7 +41,7 @@ def _sentence(node: Node) -> str:
     what = node.what
     if isinstance(what, Step):
         origin = f"; {node.origin}" if node.origin else ""
-        return f"{_told(what)} ({_mark(node, what)}{origin})"
+        return f"{_sentence_of(what)} ({_mark(node, what)}{origin})"
     origin = f" - {node.origin}" if node.origin else ""
     if node.edge == INFERRED and node.parent is not None:
         origin += f" (what it followed from is inferred: {node.basis})"
@@ -78,8 +78,7 @@ def _client(what: Wrote) -> str:
     return f"{what.controller} ({what.agent}{manager})"
 
 
-def _told(step: Step) -> str:
-    """What a step says."""
+def _sentence_of(step: Step) -> str:
     thing = f"{step.kind} {step.key}"
     times = f" ({step.count} times)" if step.count > 1 else ""
     if step.verb == SAYS:
@@ -129,8 +128,8 @@ def head(found: Trace) -> list[str]:
     if deleted is not None:
         return [f"{_time(deleted)} {plain(_gone(found, deleted))}", *_back(deleted)]
     held, scaled = refused(found) or troubles(found), swings(found)
-    is_told = bool(held) and not is_grave(held[-1])  # an Event alone, which may be over
-    if held and not (scaled and is_told):
+    is_event = bool(held) and not is_grave(held[-1])  # an Event alone, which may be over
+    if held and not (scaled and is_event):
         word = "refused" if isinstance(held[-1].what, Wrote) else "trouble"
         return _several(held, word)
     if scaled:

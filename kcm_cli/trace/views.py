@@ -119,7 +119,7 @@ class Series(View, frozen=True, gc=False):
     last_observed_time: str | None = None
 
 
-class Told(Object, frozen=True, gc=False, kw_only=True):
+class CoreV1Event(Object, frozen=True, gc=False, kw_only=True):
     """core/v1 Event."""
 
     metadata: Meta = msgspec.field(default_factory=Meta)  # type: ignore[assignment]  # other fields, same names
@@ -137,7 +137,7 @@ class Told(Object, frozen=True, gc=False, kw_only=True):
     series: Series | None = None
 
 
-class Noted(Object, frozen=True, gc=False, kw_only=True):
+class EventsV1Event(Object, frozen=True, gc=False, kw_only=True):
     """events.k8s.io/v1 Event: what it has under other names than core/v1's."""
 
     metadata: Meta = msgspec.field(default_factory=Meta)  # type: ignore[assignment]  # other fields, same names
@@ -151,9 +151,9 @@ class Noted(Object, frozen=True, gc=False, kw_only=True):
     series: Series | None = None
 
     @property
-    def told(self) -> Told:
+    def as_core_v1(self) -> CoreV1Event:
         """The same as core/v1 has it."""
-        return Told(
+        return CoreV1Event(
             metadata=self.metadata,
             involved_object=self.regarding,
             related=self.related,
@@ -170,7 +170,7 @@ def _kind(plural: str, kind: str, group: str = "", version: str = "v1", *, names
     return Resource(GVR(group, version, plural), kind, Seen, namespaced)
 
 
-EVENTS = Resource(GVR("", "v1", "events"), "Event", Told)
+EVENTS = Resource(GVR("", "v1", "events"), "Event", CoreV1Event)
 KINDS = (
     _kind("pods", "Pod"),
     _kind("replicasets", "ReplicaSet", "apps"),

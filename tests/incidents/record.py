@@ -34,7 +34,7 @@ from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
 from kcm_cli.trace.observer import Observer, Wanted
-from kcm_cli.trace.views import Noted, Seen, Told
+from kcm_cli.trace.views import CoreV1Event, EventsV1Event, Seen
 from tests.incidents.table import INCIDENTS, Incident
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
@@ -81,9 +81,9 @@ class Recording(History):
         self.told.append(["gone", at, kind, _trimmed(obj)])
         super().gone(kind, obj, at)
 
-    def event(self, told: Told, at: float) -> None:
-        self.told.append(["event", at, "Event", _trimmed(told)])
-        super().event(told, at)
+    def event(self, event: CoreV1Event, at: float) -> None:
+        self.told.append(["event", at, "Event", _trimmed(event)])
+        super().event(event, at)
 
 
 def _trimmed(obj: Any) -> Any:
@@ -212,7 +212,7 @@ def audited(audit: Path, name: str) -> list[Any]:
             event["responseObject"] = {**head, **kept}
         sent = event.pop("requestObject", None) or {}
         if ref.get("resource") == "events":
-            form = Noted if ref.get("apiGroup") == "events.k8s.io" else Told
+            form = EventsV1Event if ref.get("apiGroup") == "events.k8s.io" else CoreV1Event
             event.pop("responseObject", None)
             if event["verb"] == "create":
                 event["requestObject"] = _trimmed(codec.convert(sent, form))

@@ -11,7 +11,7 @@ from kcm_cli.trace.audit import AuditLog
 from kcm_cli.trace.behind import Linked
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target, Trace
-from kcm_cli.trace.views import KINDS, Seen, Told
+from kcm_cli.trace.views import KINDS, CoreV1Event, Seen
 from tests.kit.places import ROOT
 
 PLACE = ROOT / "tests" / "recorded" / "trace"
@@ -37,7 +37,7 @@ def history(name: str, source: str, about: Target) -> History:
     if source in (WATCHED, LISTED):
         for what, at, kind, doc, *more in recorded(name)[source]:
             if what == "event":
-                found.event(codec.convert(doc, Told), at)
+                found.event(codec.convert(doc, CoreV1Event), at)
             elif what == "gone":
                 found.gone(kind, codec.convert(doc, Seen), at)
             else:

@@ -11,15 +11,15 @@ from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
 from kcm_cli.trace.steps import AUDIT, CREATED, EVENT, GUESS, MANAGED, REFUSED, SCALED, Ref, Step
 from kcm_cli.trace.text import head, sentence
-from kcm_cli.trace.views import Seen, Told
+from kcm_cli.trace.views import CoreV1Event, Seen
 
 
-def refused(name: str, count: int) -> Told:
+def refused(name: str, count: int) -> CoreV1Event:
     involved = {"kind": "ReplicaSet", "namespace": "n", "name": "web", "uid": "r"}
     doc: dict[str, Any] = {"metadata": {"name": name, "namespace": "n"}, "involvedObject": involved}
     doc |= {"reason": "FailedCreate"}
     doc |= {"message": "no", "count": count, "type": "Warning", "reportingComponent": "replicaset-controller"}
-    return codec.convert(doc, Told)
+    return codec.convert(doc, CoreV1Event)
 
 
 def test_versions_of_an_event_count_what_it_counts() -> None:
@@ -65,7 +65,7 @@ def test_a_daemon_goes_as_its_node_has_other_labels(
     told = {"kind": "DaemonSet", "namespace": "n", "name": "agent", "uid": "d"}
     event = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": told, "reason": "SuccessfulDelete"}
     event |= {"message": "Deleted pod: agent-1", "reportingComponent": "daemonset-controller"}
-    history.event(codec.convert(event, Told), 3.0)
+    history.event(codec.convert(event, CoreV1Event), 3.0)
     history.version("Pod", daemon(ends=True), 3.0)
     lines = head(Linked(history.steps, history.relations).about(Target("pod", "n", "agent-1")))
     assert "was deleted by daemonset-controller" in lines[0]
@@ -218,7 +218,7 @@ def test_the_owner_of_another_api_is_not_the_controllers() -> None:
         history.version("Pod", codec.convert({"metadata": meta}, Seen), 1.0)
     assert [step.actor for step in history.steps] == ["job-controller", ""]
     told = {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "namespace": "n", "name": "train"}
-    history.event(codec.convert({"involvedObject": told, "reason": "Aborted"}, Told), 2.0)
+    history.event(codec.convert({"involvedObject": told, "reason": "Aborted"}, CoreV1Event), 2.0)
     linked = Linked(history.steps, history.relations)
     (line,) = head(linked.about(Target("job", "n", "train")))
     assert line.startswith("Nothing is recorded about Job n/train")
@@ -247,7 +247,7 @@ def test_an_object_that_is_there_is_not_deleted(uid: str, owner: str, before: st
     involved = {"kind": "Pod", "namespace": "n", "name": "db-0", "uid": uid}
     event: dict[str, Any] = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": involved}
     event |= {"reason": "Killing", "message": "Stopping container c", "lastTimestamp": "1970-01-01T00:00:20Z"}
-    history.event(codec.convert(event, Told), 90.0)
+    history.event(codec.convert(event, CoreV1Event), 90.0)
     history.absent({"Pod"}, 90.0)
     line, *back = head(Linked(history.steps, history.relations).about(Target("pod", "n", "db-0")))
     assert "was deleted" not in line, line
@@ -278,5 +278,5 @@ def test_what_an_autoscaler_scales_may_be_another_apis_kind(version: str, kind: 
     involved = {"kind": "HorizontalPodAutoscaler", "namespace": "n", "name": "h", "uid": "h"}
     event: dict[str, Any] = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": involved}
     event |= {"reason": "SuccessfulRescale", "message": "New size: 3; reason: cpu above target"}
-    history.event(codec.convert(event, Told), 2.0)
+    history.event(codec.convert(event, CoreV1Event), 2.0)
     assert [one.about.kind for one in history.steps if one.verb == SCALED] == [kind]
