@@ -1,5 +1,6 @@
-"""What a change loses without leaving anything unfinished: the endpoints of Services, and data."""
+"""What a change loses without leaving anything unfinished: the endpoints of Services, with what asks them, and data."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
@@ -8,8 +9,9 @@ import msgspec
 from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.documents import nested_map, nested_str
-from kcm_cli.plan.answer import Object
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
+from kcm_cli.plan.answer import Availability, Object
+from kcm_cli.plan.formatting import span
 from kcm_cli.plan.observe import PODS, SLICES, Observer, endpoints_of, is_ready, ready_of, seen
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.sandbox.apiserver.store import Store
@@ -17,6 +19,11 @@ from kcm_cli.sandbox.apiserver.store import Store
 SERVICES = GVR("", "v1", "services")
 VOLUMES, CLAIMS = GVR("", "v1", "persistentvolumes"), GVR("", "v1", "persistentvolumeclaims")
 Key = tuple[GVR, str, str]
+_REGISTRATION = "admissionregistration.k8s.io"
+CALLING = {
+    "ValidatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "validatingwebhookconfigurations"),
+    "MutatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "mutatingwebhookconfigurations"),
+}
 _NAMED = 3
 _AT_ONCE = " "
 
@@ -76,6 +83,52 @@ def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serv
             yield Refusal("no-endpoints", about, text)
         elif before is not None and before.ready and before.of and now.of and not _share(before, now):
             yield Refusal("no-endpoints", about, f"it serves {_names(now.of)} instead of {_names(before.of)}")
+
+
+def strict_webhooks(store: Store) -> dict[Object, list[str]]:
+    """The names of the webhooks without which a write is refused, by their Service."""
+    found: dict[Object, list[str]] = {}
+    for gvr in CALLING.values():
+        for stored in store.list(gvr):
+            for one in nested_list(stored.doc, "webhooks"):
+                space, name = (nested_str(one, "clientConfig", "service", field) for field in ("namespace", "name"))
+                if name and nested_str(one, "failurePolicy") != "Ignore":
+                    found.setdefault(Object("Service", space, name), []).append(nested_str(one, "name"))
+    return found
+
+
+def silent_webhooks(
+    webhooks: Mapping[Object, list[str]],
+    base: Mapping[Object, Serving],
+    changed: Mapping[Object, Serving],
+    ready: Collection[Availability],
+) -> Iterator[Refusal]:
+    """The Services that the change takes from webhooks, or their endpoints, in the end or for a while. webhooks: see
+    ``strict_webhooks``. ready: with the change."""
+    over_time = {one.about: one for one in ready}
+    for about, names in sorted(webhooks.items()):
+        if about not in base or not base[about].ready:
+            continue  # it has no selector, or answers nobody without the change, either
+        now, known = changed.get(about), over_time.get(about)
+        silent_s = _without(known) if known is not None else 0.0
+        if now is None:
+            text = "it is deleted"
+        elif not now.ready:
+            text = "it has no ready endpoint in the end"
+        elif silent_s:
+            text = f"it has no ready endpoint for {span(math.ceil(silent_s))}"
+        else:
+            continue
+        shown = ", ".join(names[:_NAMED])
+        yield Refusal(
+            "no-endpoints", about, f"{text}: webhook {shown} (failurePolicy Fail) refuses what it is asked about"
+        )
+
+
+def _without(ready: Availability) -> float:
+    """For how many seconds nothing was ready that was at first. After the last step, all is as it is in the end."""
+    pairs = zip(ready.ready, ready.ready[1:], strict=False)
+    return sum(end - begin for (begin, count), (end, _) in pairs if not count) if ready.before else 0.0
 
 
 def _share(before: Serving, now: Serving) -> bool:

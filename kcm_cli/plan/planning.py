@@ -36,7 +36,7 @@ from kcm_cli.plan.compare import complete, differences, timeline
 from kcm_cli.plan.formatting import describe_changes
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled, unread
-from kcm_cli.plan.losses import lost_data, lost_endpoints
+from kcm_cli.plan.losses import lost_data, lost_endpoints, silent_webhooks
 from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
 from kcm_cli.plan.questions import shown_as_created, with_kinds
 from kcm_cli.plan.refusals import Refusal
@@ -235,6 +235,7 @@ def _by_object(refusals: Iterable[Refusal]) -> dict[tuple[str, Object], list[Ref
 def _losses(base: Simulation, changed: Simulation) -> Iterator[Refusal]:
     if base is not changed:
         yield from lost_endpoints(base.services, changed.services)
+        yield from silent_webhooks(changed.webhooks, base.services, changed.services, changed.availability)
         yield from lost_data(base.finals, changed.finals, changed.initial)
 
 

@@ -20,7 +20,7 @@ from kcm_cli.plan.availability import availability
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.forking import Copy, may_fork
 from kcm_cli.plan.formatting import span
-from kcm_cli.plan.losses import CLAIMS, VOLUMES, Serving, serving, volume_of
+from kcm_cli.plan.losses import CALLING, CLAIMS, VOLUMES, Serving, serving, strict_webhooks, volume_of
 from kcm_cli.plan.observe import NODES, PODS, Observer, Occurrence, seen
 from kcm_cli.plan.problems import Key, Problems
 from kcm_cli.plan.refusals import Refusal
@@ -36,11 +36,6 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 _THRESHOLDS = 100_000, 20, 100
 _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
-_REGISTRATION = "admissionregistration.k8s.io"
-_CALLING = {
-    "ValidatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "validatingwebhookconfigurations"),
-    "MutatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "mutatingwebhookconfigurations"),
-}
 _DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
 _NAMED = 5
@@ -65,6 +60,8 @@ class Simulation(msgspec.Struct):
     restarts: Mapping[Object, int]
     notes: list[str] = msgspec.field(default_factory=list)
     services: dict[Object, Serving] = msgspec.field(default_factory=dict)
+    webhooks: dict[Object, list[str]] = msgspec.field(default_factory=dict)
+    """Those without which a write is refused, by their Service."""
     begins_at: str = ""
     images: list[str] = msgspec.field(default_factory=list)
     """The images of new pods that no node has. They are assumed to be pulled."""
@@ -204,6 +201,7 @@ def _outcome(
         notes=list(_notes(twin)),
         images=sorted(twin.learned.assumed),
         services=services,
+        webhooks=strict_webhooks(twin.store),
         begins_at=begins_at,
         assumed=[*applying.assumed, *sorted(twin.existence.assumed)],
         remarks=dict(applying.remarks),
@@ -267,7 +265,7 @@ def _notes(twin: Twin) -> Iterator[str]:
 
 def _uncalled(store: Store) -> Iterator[tuple[str, list[str]]]:
     """The kinds and names of objects that make an API server call others. A twin's calls nothing."""
-    for kind, gvr in _CALLING.items():
+    for kind, gvr in CALLING.items():
         names = [one.name for one in store.list(gvr)]
         if names:
             yield kind, names

@@ -1,5 +1,6 @@
 """The first lines and the exit code of plans: what the reader decides by."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,7 @@ from kcm_cli.plan.snapshot import Gap, Snapshot
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes.shape import CAPACITY
-from kcm_cli.sandbox.views import NODES
+from kcm_cli.sandbox.views import NODES, PODS
 from tests.kit.simulation import NAMESPACE, World
 from tests.kit.workload import deployment, job, stateful_set
 from tests.unit.plan.clusters import service, settled, snapshot_of
@@ -353,6 +354,43 @@ def test_a_service_that_selects_another_application(run: Run) -> None:
     assert f"it serves Deployment {NAMESPACE}/api instead of Deployment {NAMESPACE}/web" in ran.text
     ran = run(settled(), manifests=[{**service("new"), "spec": {"selector": {"app": "wep"}, "ports": [{"port": 80}]}}])
     assert ran.code == 3 and "it has no ready endpoints" in ran.text
+
+
+@cache
+def with_webhook(policy: str) -> Snapshot:
+    """A cluster with a webhook in one pod. It is asked about nothing that there is."""
+
+    async def story(world: World) -> None:
+        await world.create("apps/v1/deployments", deployment("hook", 1))
+        await world.create("v1/services", service("hook"))
+        rules = [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["things"], "operations": ["*"]}]
+        config = {"service": {"name": "hook", "namespace": NAMESPACE}}
+        hook = {"name": "hook.example.com", "clientConfig": config, "rules": rules, "failurePolicy": policy}
+        hook |= {"sideEffects": "None", "admissionReviewVersions": ["v1"]}
+        doc = {"metadata": {"name": "hooks"}, "webhooks": [hook]}
+        await world.create("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", doc, namespace="")
+        await world.clock.sleep(60)
+
+    return snapshot_of(story)
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+def test_a_webhook_that_is_gone_refuses_what_it_is_asked_about(run: Run, policy: str) -> None:
+    """Also for as long as its only pod moves: then it may be what refuses the pod that takes its place."""
+    (node,) = {item.doc["spec"]["nodeName"] for item in with_webhook(policy).items(PODS.gvr)}  # type: ignore[index]
+    moved = run(with_webhook(policy), "--drain", str(node), fail_on="no-endpoints")
+    asked = "webhook hook.example.com (failurePolicy Fail) refuses what it is asked about"
+    if policy == "Ignore":
+        assert moved.code == 0
+    else:
+        assert (moved.code, moved.verdict) == (3, "1 problem: 1 Service loses its endpoints")
+        assert re.search(
+            rf"Service {NAMESPACE}/hook: it has no ready endpoint for [1-9]\d?s: {re.escape(asked)}", moved.text
+        )
+    gone = run(with_webhook(policy), "--scale", f"{NAMESPACE}/deploy/hook=0", fail_on="no-endpoints")
+    assert (asked in gone.text) == (policy == "Fail") and gone.code == 3
+    assert (asked in run(with_webhook(policy), "--delete", f"{NAMESPACE}/svc/hook").text) == (policy == "Fail")
+    assert asked not in run(with_webhook(policy), "--set-image", f"{NAMESPACE}/deploy/hook=v2").text
 
 
 def test_a_deleted_service_and_a_rollout_lose_nothing(run: Run) -> None:
