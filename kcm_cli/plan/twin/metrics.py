@@ -53,7 +53,7 @@ class Discoverable:
     def __init__(self, name: str, version: str) -> None:
         self.group = Group(name, (version,), version)
 
-    def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
+    async def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
         """Raises NotFound, since controllers do not request it."""
         raise not_found(info.group, info.plural, info.name)
 

@@ -86,7 +86,7 @@ class AggregatedApi(Protocol):
     group: Group
     resources: tuple[Served, ...]
 
-    def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
+    async def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
         """Raises ApiError."""
 
 
@@ -276,7 +276,7 @@ class ApiServer:
             warnings.append(served.warning)
         aggregated = self._aggregated.get((info.group, info.version))
         if aggregated is not None:
-            return aggregated.answer(info, query, request.headers.get("accept", ""))
+            return await aggregated.answer(info, query, request.headers.get("accept", ""))
         hub = served if not served.converts else self._hub(served)
         form = media(served, request, query, self.core, verb=info.verb, subresource=info.subresource)
         reads = info.verb in _TYPED_BODY and info.subresource not in KUBELET

@@ -7,7 +7,7 @@ more pods have less usage each, as an autoscaler expects.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -44,7 +44,7 @@ def is_running(pod: SimulatedPod) -> bool:
     return pod.status.phase == "Running"
 
 
-def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> list[Usage]:
+def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> Iterator[Usage]:
     """The usage of running pods. ``pods``: each with its holders, in order of precedence; all pods that share a total
     must be included."""
     running = [(pod, holders) for pod, holders in pods if is_running(pod)]
@@ -54,7 +54,8 @@ def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> list[Usage]
             holder = _holder_of(f"{name}-total", holders)
             if holder is not None:
                 sharers[name, holder.uid] += 1
-    return [_usage(pod, holders, sharers) for pod, holders in running]
+    for pod, holders in running:
+        yield _usage(pod, holders, sharers)
 
 
 def _usage(pod: SimulatedPod, holders: Sequence[Holder], sharers: Mapping[tuple[str, str], int]) -> Usage:

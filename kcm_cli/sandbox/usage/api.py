@@ -1,11 +1,12 @@
 """metrics.k8s.io/v1beta1: the metrics of simulated nodes and pods.
 
-They are computed from the store on each request, so that an annotation takes effect at once.
+They are computed from the store on each request, in turns, so that an annotation takes effect at once.
 
 upstream: kubernetes-sigs/metrics-server pkg/api
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -16,6 +17,7 @@ from kcm_cli.machinery.fields import FieldSelector
 from kcm_cli.machinery.meta import PartialObject, controller_of, object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed, not_found
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
@@ -44,6 +46,7 @@ _CONTROLLERS = {
 }
 NODE_METRICS = ResourceInfo(GVR(GROUP, VERSION, "nodes"), "NodeMetrics", "", False, _VERBS)
 POD_METRICS = ResourceInfo(GVR(GROUP, VERSION, "pods"), "PodMetrics", "", True, _VERBS)
+T = TypeVar("T")
 
 
 class MetricsApi:
@@ -60,7 +63,7 @@ class MetricsApi:
         self._clock = clock
         self._annotations = annotations or (lambda pod: pod.annotations)
 
-    def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
+    async def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
         """The response to a request. Raises ApiError: 400, 404, 405, 406."""
         if info.verb not in _VERBS:
             raise method_not_allowed()
@@ -69,12 +72,11 @@ class MetricsApi:
         found = self._nodes() if nodes else self._pods(info.namespace)
         resource = NODE_METRICS if nodes else POD_METRICS
         if info.verb == "get":
-            one = next((doc for doc, _ in found if _named(doc)["metadata.name"] == info.name), None)
-            if one is None:
+            docs = [doc async for doc, _ in found if _named(doc)["metadata.name"] == info.name]
+            if not docs:
                 raise self._not_found(info, resource)
-            docs = [one]
         else:
-            docs = [doc for doc, own in found if labelled.matches(own) and named_so.matches(_named(doc))]
+            docs = [doc async for doc, own in found if labelled.matches(own) and named_so.matches(_named(doc))]
         form = negotiation.wanted(accept)
         if form.transform == "Table":
             named: list[Doc] = [{"kind": resource.kind, "apiVersion": API_VERSION, **doc} for doc in docs]
@@ -92,22 +94,21 @@ class MetricsApi:
         name = object_key(info.namespace, info.name)
         return not_found(GROUP, resource.kind.lower(), name)
 
-    def _pods(self, namespace: str) -> Iterator[tuple[Doc, Mapping[str, str]]]:
-        for usage in self._usages(namespace):
+    async def _pods(self, namespace: str) -> AsyncIterator[tuple[Doc, Mapping[str, str]]]:
+        async for usage in self._usages(namespace):
             pod = usage.pod
             metadata = self._metadata(pod.name, pod.labels)
             metadata["namespace"] = pod.namespace
             containers = [{"name": name, "usage": written(figures)} for name, figures in usage.containers.items()]
             yield {"metadata": metadata, **self._when(), "containers": containers}, pod.labels
 
-    def _nodes(self) -> Iterator[tuple[Doc, Mapping[str, str]]]:
+    async def _nodes(self) -> AsyncIterator[tuple[Doc, Mapping[str, str]]]:
         used: dict[str, dict[str, int]] = {}
-        for usage in self._usages(""):
+        async for usage in self._usages(""):
             sums = used.setdefault(usage.pod.spec.node_name, {CPU: 0, MEMORY: 0})
             for name in sums:
                 sums[name] += usage.total(name)
-        for stored in self._store.list(NODES.gvr):
-            node: SimulatedNode = NODES.decode(stored.data)
+        async for node in self._read(NODES.gvr, "", SimulatedNode):
             if node.annotations.get(SIMULATED) != "true":
                 continue
             sums = used.get(node.name, {})
@@ -115,10 +116,23 @@ class MetricsApi:
             doc: Doc = {"metadata": self._metadata(node.name, node.labels), **self._when(), "usage": written(figures)}
             yield doc, node.labels
 
-    def _usages(self, namespace: str) -> list[Usage]:
-        pods: list[SimulatedPod] = [PODS.decode(stored.data) for stored in self._store.list(PODS.gvr, namespace)]
+    async def _usages(self, namespace: str) -> AsyncIterator[Usage]:
         known: dict[str, tuple[Holder, ...]] = {}
-        return usages((pod, tuple(self._holders(pod, known))) for pod in pods)
+        pods = [(pod, tuple(self._holders(pod, known))) async for pod in self._read(PODS.gvr, namespace, SimulatedPod)]
+        turns = Turns.of_loop()
+        for usage in usages(pods):
+            yield usage
+            await turns.step()
+
+    async def _read(self, gvr: GVR, namespace: str, type_: type[T]) -> AsyncIterator[T]:
+        """The objects of a kind, but for those that cannot be decoded: they have no metrics."""
+        turns = Turns.of_loop()
+        turns.begin()
+        for stored in self._store.list(gvr, namespace):
+            obj = codec.decode_or_none(stored.data, type_)
+            if obj is not None:
+                yield obj
+            await turns.step()
 
     def _holders(self, pod: SimulatedPod, known: dict[str, tuple[Holder, ...]]) -> Iterator[Holder]:
         """The objects whose annotations apply to a pod, in order of precedence; last the rules, without totals."""
@@ -144,7 +158,10 @@ class MetricsApi:
             stored = self._store.get(gvr, obj.namespace, owner.name) if gvr is not None and owner is not None else None
             if stored is None:
                 return
-            obj = codec.decode(stored.data, PartialObject)
+            found = codec.decode_or_none(stored.data, PartialObject)
+            if found is None:
+                return
+            obj = found
             yield Holder(obj.uid, obj.annotations)
 
     def _metadata(self, name: str, own: Mapping[str, str]) -> Doc:

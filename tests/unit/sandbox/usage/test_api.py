@@ -1,11 +1,18 @@
 """metrics.k8s.io as clients see it."""
 
+import asyncio
+import time
+
 import pytest
 
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
 from kcm_cli.rest.errors import MethodNotSupported, NotFound
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import RequestInfo
 from kcm_cli.sandbox.usage.api import MetricsApi
+from kcm_cli.sandbox.views import PODS
 from tests.kit.world import World, resource
 
 POD_METRICS = resource("pods", "metrics.k8s.io", "v1beta1")
@@ -47,6 +54,37 @@ async def test_tables_and_fields(world: World):
     assert [column["name"] for column in answer["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
     assert answer["rows"][0]["cells"] == ["a", "500m", "128Mi", "10s"]
     assert answer["rows"][0]["object"]["kind"] == "PodMetrics"
+
+
+@pytest.mark.real_time
+async def test_the_pods_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock is a millisecond later. One pod cannot be read, and has no metrics."""
+    now, others = 0.0, 0
+
+    def later() -> float:
+        nonlocal now
+        now += 0.001
+        return now
+
+    async def other_work() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    store, statuses = Store(), [{"name": "c", "state": {"running": {}}}]
+    for number in range(200):
+        spec = {"nodeName": "n", "containers": [{"name": "c"}] if number else 5}
+        meta = {"name": f"p{number}", "namespace": "d", "uid": str(number)}
+        status = {"phase": "Running", "containerStatuses": statuses}
+        store.create(PODS.gvr, "d", f"p{number}", {"metadata": meta, "spec": spec, "status": status})
+    monkeypatch.setattr(time, "perf_counter", later)
+    working = asyncio.create_task(other_work())
+    info = RequestInfo("list", "/", True, "metrics.k8s.io", "v1beta1", "pods", namespace="d")
+    answer = await MetricsApi(store, LoopClock()).answer(info, {}, "application/json")
+    working.cancel()
+    assert len(codec.decode(answer.body, dict)["items"]) == 199
+    assert others > 20
 
 
 async def test_requests_that_are_refused(world: World):
