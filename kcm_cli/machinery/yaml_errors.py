@@ -5,24 +5,33 @@ from typing import Any
 
 import yaml
 
+_NOT_IN_GO = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
-def load(text: str | bytes, loader: Any = yaml.SafeLoader) -> Any:
+
+def without_dates(loader: Any) -> dict[str, list[Any]]:
+    """The implicit resolvers of a loader, but dates are strings, as in Go's YAML. So is a plain ``=``, which PyYAML
+    takes for a value of its own that it cannot read."""
+    return {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NOT_IN_GO]
+        for first, resolvers in loader.yaml_implicit_resolvers.items()
+    }
+
+
+class StringsLoader(yaml.SafeLoader):
+    """A loader that reads plain values as Go's YAML does."""
+
+    yaml_implicit_resolvers = without_dates(yaml.SafeLoader)
+
+
+def load(text: str | bytes, loader: Any = StringsLoader) -> Any:
     """The one document of a text. Raises yaml.YAMLError."""
     return _checked(lambda: yaml.load(text, loader))  # a SafeLoader or BaseLoader
 
 
-def load_all(text: str | bytes, loader: Any = yaml.SafeLoader) -> list[Any]:
+def load_all(text: str | bytes, loader: Any = StringsLoader) -> list[Any]:
     """The documents of a text. Raises yaml.YAMLError."""
     found: list[Any] = _checked(lambda: list(yaml.load_all(text, loader)))
     return found
-
-
-def without_dates(loader: Any) -> dict[str, list[Any]]:
-    """The implicit resolvers of a loader, but dates are strings, as in Go's YAML."""
-    return {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in loader.yaml_implicit_resolvers.items()
-    }
 
 
 def _checked(read: Callable[[], Any]) -> Any:

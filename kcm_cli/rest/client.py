@@ -384,11 +384,11 @@ class Client:
         try:
             async with self._transport.stream(request) as stream:
                 code = str(stream.status)
-                self._metrics.answered(request.method, code, 0, attempt=attempt)
+                self._metrics.answered(request.method, code, None, attempt=attempt)
                 yield stream
         except TransportError:
             if code == ERROR_CODE:
-                self._metrics.answered(request.method, code, 0, attempt=attempt)
+                self._metrics.answered(request.method, code, None, attempt=attempt)
             raise
 
     async def _call(self, request: Request) -> bytes:

@@ -28,9 +28,9 @@ _OLD_PLUGINS = ("client.authentication.k8s.io/v1alpha1", "client.authentication.
 
 
 class Named(msgspec.Struct, frozen=True):
-    """Base of the entries of the lists."""
+    """Base of the entries of the lists. One without a name has the empty one."""
 
-    name: str
+    name: str = ""
 
 
 class Extension(Named, frozen=True):

@@ -6,8 +6,9 @@ from typing import Protocol
 class RequestMetrics(Protocol):
     """Observes each request. ``method`` is the HTTP method, ``code`` the HTTP code or ``<error>``."""
 
-    def answered(self, method: str, code: str, sent: int, *, attempt: int) -> None:
-        """One attempt has ended; ``sent`` is the size of its body, ``attempt`` counts from 0."""
+    def answered(self, method: str, code: str, sent: int | None, *, attempt: int) -> None:
+        """One attempt has ended; ``sent`` is the size of its body (None for a stream: it is not observed), ``attempt``
+        counts from 0."""
 
     def finished(self, method: str, duration_s: float, received: int) -> None:
         """A request has ended, all its attempts and waits included."""
@@ -19,7 +20,7 @@ class RequestMetrics(Protocol):
 class NoMetrics:
     """Counts nothing."""
 
-    def answered(self, method: str, code: str, sent: int, *, attempt: int) -> None:
+    def answered(self, method: str, code: str, sent: int | None, *, attempt: int) -> None:
         return None
 
     def finished(self, method: str, duration_s: float, received: int) -> None:

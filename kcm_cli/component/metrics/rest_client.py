@@ -50,14 +50,16 @@ class HostMetrics:
         self._families = families
         self._methods: dict[str, _Method] = {}
 
-    def answered(self, method: str, code: str, sent: int, *, attempt: int) -> None:
-        """One attempt has ended; ``sent`` is the size of its body, ``attempt`` counts from 0."""
+    def answered(self, method: str, code: str, sent: int | None, *, attempt: int) -> None:
+        """One attempt has ended; ``sent`` is the size of its body (None for a stream: it is not observed), ``attempt``
+        counts from 0."""
         bound = self._methods.get(method) or self._bind(method)
         counter = bound.results.get(code)
         if counter is None:
             counter = bound.results[code] = self._families.results.labels(code, self._host, method)
         counter.value += 1
-        bound.request_size.observe(sent)
+        if sent is not None:
+            bound.request_size.observe(sent)
         if attempt:
             self._families.retries.labels(code, self._host, method).inc()
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from kcm_cli.machinery.yaml_errors import described
+from kcm_cli.machinery.yaml_errors import described, load
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ def test_an_error_has_its_line(text, message):
 
 def test_an_error_without_text_has_its_name():
     assert described(RecursionError()) == "RecursionError"
+
+
+@pytest.mark.parametrize("text", ["=", "2021-01-01", "2021-01-01T00:00:00Z"])
+def test_plain_values_that_go_takes_for_strings_are_strings(text):
+    """PyYAML cannot construct a plain ``=`` at all."""
+    assert load(f"a: {text}") == {"a": text}
+    assert load(f"{text}: 1") == {text: 1}

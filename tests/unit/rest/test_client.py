@@ -357,6 +357,15 @@ async def test_metrics_count_attempts_and_requests(script, answer, failure):
     ]
 
 
+async def test_metrics_count_the_attempts_of_a_watch_but_no_size(script, answer, failure):
+    transport, counted = script(failure(429, "TooManyRequests", retry_after="1"), answer(200, {})), Counted()
+    client = transport.client()
+    client._metrics = counted
+    async with client.watch(PODS):
+        pass
+    assert counted.seen == [("answered", "GET", "429", None, 0), ("answered", "GET", "200", None, 1)]
+
+
 async def test_long_waits_are_logged_but_not_each(script, answer, caplog):
     transport = script(answer(200, POD))
     with caplog.at_level(logging.INFO):

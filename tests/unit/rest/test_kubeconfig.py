@@ -476,3 +476,16 @@ print(asyncio.run(access.load(path={str(path)!r}, master="", clock=LoopClock(), 
 print([name for name in sys.modules if name.startswith(("kubernetes", "aiohttp", "urllib3"))])
 """
     assert fresh(code).splitlines() == [SERVER, "[]"]
+
+
+def test_a_token_may_be_one_equals_sign(load):
+    """PyYAML has a type of its own for it."""
+    text = yaml.safe_dump(config()).replace("user: {}", "user: {token: =}")
+    assert header(load(text)) == "Bearer ="
+
+
+def test_entries_that_are_not_used_need_no_name(load):
+    doc = config()
+    for kind in ("clusters", "users", "contexts"):
+        doc[kind].insert(0, {})
+    assert load(doc).server == SERVER

@@ -10,7 +10,7 @@ import pytest
 from kcm_cli.api.core import NAMESPACES, NODES
 from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import ObjectMeta, PartialObject
+from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
@@ -115,6 +115,25 @@ async def test_a_resync_delivers_every_object_again(world: World):
     await world.wait(61 + 240)  # a period is one to two times as long
     assert 2 <= updated.count("default") <= 5
     assert updated.count("kube-system") == updated.count("default")
+    await tasks.stop()
+
+
+async def test_a_resync_sorts_nothing_and_leaves_out_what_is_deleted_meanwhile(world: World):
+    shared, tasks, updated = informers(world), running(), list[str]()
+    cache = shared.get(NAMESPACES)
+    shared.start(tasks)
+    await cache.synced.wait()
+    for name in ("two", "one", "gone"):
+        await create_namespace(world, name)
+    await world.wait(1)
+
+    def heard(old: Object, new: Object) -> None:
+        updated.append(new.name)
+        cache.store.pop("gone")
+
+    cache.listen(on_update=heard)
+    await cache.resync()
+    assert updated[-2:] == ["two", "one"]
     await tasks.stop()
 
 

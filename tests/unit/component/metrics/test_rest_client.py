@@ -10,10 +10,12 @@ def test_requests_are_counted_by_host_method_and_code() -> None:
     host.answered("GET", "429", 0, attempt=0)
     host.answered("GET", "200", 0, attempt=1)
     host.finished("GET", 0.3, 2000)
+    host.answered("GET", "200", None, attempt=0)
     host.throttled("GET", 0.0)
     assert metrics.host("h:6443") is host
     text = registry.expose().decode()
-    assert 'rest_client_requests_total{code="200",host="h:6443",method="GET"} 1\n' in text
+    assert 'rest_client_requests_total{code="200",host="h:6443",method="GET"} 2\n' in text
+    assert 'rest_client_request_size_bytes_count{host="h:6443",verb="GET"} 2\n' in text
     assert 'rest_client_requests_total{code="429",host="h:6443",method="GET"} 1\n' in text
     assert 'rest_client_request_retries_total{code="200",host="h:6443",verb="GET"} 1\n' in text
     bucket = 'rest_client_request_duration_seconds_bucket{host="h:6443",verb="GET",le="0.5"}'
