@@ -32,23 +32,23 @@ import logging
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V1, V2, V4
+from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import PAGE, Page, in_pages, read_page_in_turns
-from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unreachable, Unreadable, Untrusted
+from kcm_cli.rest.transport import RequestError, Unreachable, Unreadable
 from kcm_cli.runtime import causes
 from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.causes import ADDED, LISTED, MODIFIED, RESYNC, Tick
@@ -56,7 +56,9 @@ from kcm_cli.runtime.frames import decoder_of
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.troubles import Trouble, Troubles
 from kcm_cli.runtime.turns import Turns, in_turns
+from kcm_cli.runtime.watch_limits import LATE_S, BookmarkLimit, InitialLimit, limited
 from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, WatchEvent
 
 T = TypeVar("T", bound=Object)
@@ -72,13 +74,6 @@ SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
 """A watch lasts for one to two times this."""
-LATE_S = 60.0
-"""A watch that has not ended this long after its timeout is given up, although its connection is open."""
-SILENT_S = 120.0
-"""A watch that has had bookmarks is given up when it is silent for this time, or for twice the longest time between two
-of them."""
-SILENCE_S = 10.0
-"""A WatchList with fewer than CHUNK objects in this time does not end: what comes may be changes."""
 MOST_ENDLESS = 2
 """After this number of WatchLists in a row without their end, the server is asked for lists only."""
 SMALL = PAGE
@@ -86,8 +81,6 @@ SMALL = PAGE
 CATCH_UP_S, MOST_CATCH_UPS = 3, 2
 """The timeoutSeconds of a watch that is opened for its bookmark, which API servers send 2 s before a watch ends; how
 often that is tried."""
-STALLED_S = 60.0
-"""Lists and watches that have failed for this time are reported."""
 OPEN_S = 10.0
 """A watch that has been open for this time has not failed: a server resends at once what could not be read before."""
 log = logging.getLogger(__name__)
@@ -153,13 +146,6 @@ class Scope(msgspec.Struct, frozen=True):
     metadata_only: bool = False
 
 
-class Trouble(msgspec.Struct, frozen=True):
-    """Lists and watches fail. since: monotonic seconds of the first failure after the last progress. why: the error."""
-
-    since: float
-    why: str
-
-
 class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and notifies the listeners.
 
@@ -202,11 +188,10 @@ class Informer(Generic[T]):
         self._catch_ups = 0
         self._unfinished = 0
         self._endless = 0
-        self._trouble: Trouble | None = None
-        self._told = False
         self._opened_at = float("inf")
         self._heard_at = 0.0
         self._backoff = Backoff(rng)
+        self._troubles = Troubles(resource, self._object_errors, metadata_only=self.scope.metadata_only)
 
     def listen(
         self,
@@ -246,7 +231,7 @@ class Informer(Generic[T]):
         A kind that the server does not have is no trouble.
         """
         open_s = self._clock.monotonic() - self._opened_at
-        return None if self.last_version and open_s > OPEN_S else self._trouble
+        return None if self.last_version and open_s > OPEN_S else self._troubles.current
 
     async def resync(self) -> None:
         """Notify the listeners of every object, as an update to itself, in the order of their adds: sorting 100,000
@@ -275,9 +260,7 @@ class Informer(Generic[T]):
                     self._judge(error, watching=watching)
                     await self._wait(error, watching=watching)
         finally:
-            if self._told:
-                self._told = False
-                self._object_errors.stalled(self.resource, -1)
+            self._troubles.stopped()
 
     async def _step(self) -> None:
         if not self.last_version:
@@ -337,53 +320,13 @@ class Informer(Generic[T]):
     async def _wait(self, error: RequestError, *, watching: bool) -> None:
         now = self._clock.monotonic()
         delay = max(self._backoff.next_s(now), getattr(error, "retry_after_s", None) or 0.0)
-        if not isinstance(error, errors.NotFound):
-            self._trouble = Trouble(self._trouble.since if self._trouble else now, errors.one_line(error))
-        self._log(error, now, watching=watching)
+        self._troubles.failed(error, now, watching=watching)
         await self._clock.sleep(delay)
-
-    def _log(self, error: RequestError, now: float, *, watching: bool) -> None:
-        """Log as client-go does. Report once that there is no progress for STALLED_S."""
-        level, text = self._heard(error, watching=watching)
-        named = self._named()
-        why = str(error) if watching else f"failed to list {named['type']}: {error}"
-        log.log(level, text, extra={"fields": {**named, "err": why}})
-        if self._trouble is not None and now - self._trouble.since >= STALLED_S and not self._told:
-            self._told = True
-            self._object_errors.stalled(self.resource, 1)
-            level = V2 if isinstance(error, Unreachable) else logging.ERROR  # else each informer would say it
-            fields = {**named, "since_s": round(now - self._trouble.since), "err": errors.one_line(error)}
-            log.log(level, "Informer makes no progress, its controllers see an old state", extra={"fields": fields})
-
-    def _heard(self, error: RequestError, *, watching: bool) -> tuple[int, str]:
-        """The level and the message of a failure. upstream: reflector.go#DefaultWatchErrorHandler"""
-        if isinstance(error, errors.Expired | errors.Gone):
-            return V4, "Watch closed"
-        untrusted = isinstance(error, Untrusted)
-        if watching and isinstance(error, Unreachable | errors.TooManyRequests) and not untrusted:
-            return V4, "Watch failed - backing off"
-        if watching and isinstance(error, ConnectionLost):
-            return V1, "Watch closed with unexpected EOF"
-        if self.scope.metadata_only and isinstance(error, errors.NotFound):
-            return V4, "Watch closed"  # the kind was deleted; who asked for it has not noticed yet
-        return logging.ERROR, "Failed to watch"
-
-    def _named(self) -> dict[str, object]:
-        kind = "PartialObjectMetadata" if self.scope.metadata_only else self.resource.kind
-        return {"type": f"*{self.resource.gvr.version}.{kind}", "reflector": str(self.resource)}
 
     def _progressed(self) -> None:
         """A list is complete, or a watch has delivered something."""
         self._spoilt = 0
-        if self._trouble is not None:
-            self._recovered()
-
-    def _recovered(self) -> None:
-        self._trouble = None
-        if self._told:
-            self._told = False
-            self._object_errors.stalled(self.resource, -1)
-            log.info("Informer makes progress again", extra={"fields": self._named()})
+        self._troubles.recovered()
 
     # -- the initial set
 
@@ -406,23 +349,25 @@ class Informer(Generic[T]):
         """Whether the initial set was complete. If it was, its changes have been followed until the watch ended."""
         found: _Found[T] = {}
         timeout_s = self._watch_s()
-        silence = _Silence()
+        initial = InitialLimit()
         async with (
-            _limited(timeout_s + LATE_S) as limit,
-            aclosing(self._events(WATCH_LIST, timeout_s, silence.began)) as events,
+            limited(timeout_s + LATE_S) as limit,
+            aclosing(self._events(WATCH_LIST, timeout_s, initial.began)) as events,
         ):
-            version = await self._initial(events, silence, found)
+            version = await self._initial(events, initial, found)
             if version:
                 self._endless = 0
                 await self._replace(found, version)
                 await self._apply(events, limit)
                 return True
-        log.log(V2, "The initial set was not completed by its watch, listing it", extra={"fields": self._named()})
+        log.log(
+            V2, "The initial set was not completed by its watch, listing it", extra={"fields": self._troubles.fields}
+        )
         return False
 
-    async def _initial(self, events: AsyncIterator[_Event[T]], silence: "_Silence", found: _Found[T]) -> str:
+    async def _initial(self, events: AsyncIterator[_Event[T]], initial: InitialLimit, found: _Found[T]) -> str:
         """Add the initial objects; the version of the set, empty if the watch ended before, or was silent."""
-        async with silence.limit():
+        async with initial.limit():
             async for event in events:
                 if isinstance(event, Bookmark):
                     if event.last:
@@ -432,7 +377,7 @@ class Informer(Generic[T]):
                     found.pop(_key(event.object), None)
                 else:
                     found[_key(event.object)] = event.object
-                silence.add()
+                initial.add()
         return ""
 
     async def _fill_by_list(self) -> None:
@@ -492,7 +437,7 @@ class Informer(Generic[T]):
         if not (self._refused or self._failed or self._spoilt):
             self._backoff.reset()
         self._progressed()
-        log.log(V2, "Caches populated", extra={"fields": self._named()})
+        log.log(V2, "Caches populated", extra={"fields": self._troubles.fields})
         self._confirmed()
 
     def _take(self, obj: T | Undecodable) -> None:
@@ -509,7 +454,7 @@ class Informer(Generic[T]):
         marks = () if self._client.local and not catch_up_s else (("allowWatchBookmarks", "true"),)
         query = (("resourceVersion", self.last_version), *marks)
         timeout_s, late_s = (catch_up_s, catch_up_s) if catch_up_s else (self._watch_s(), LATE_S)
-        async with _limited(timeout_s + late_s) as limit, aclosing(self._events(query, timeout_s)) as events:
+        async with limited(timeout_s + late_s) as limit, aclosing(self._events(query, timeout_s)) as events:
             await self._apply(events, limit, ordered=before != _ANY)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
@@ -520,13 +465,13 @@ class Informer(Generic[T]):
         """limit: of the watch, to be ended earlier if its server falls silent. ordered: False for a watch from any
         version. It begins with what there is, as ADDED and in no order, so that none of these versions is one to go on
         from."""
-        with _Pulse(self._clock, limit, lambda: self._heard_at) as pulse:
-            await self._apply_all(events, pulse, ordered=ordered)
+        with BookmarkLimit(self._clock, limit, lambda: self._heard_at) as silence:
+            await self._apply_all(events, silence, ordered=ordered)
 
-    async def _apply_all(self, events: AsyncIterator[_Event[T]], pulse: "_Pulse", *, ordered: bool) -> None:
+    async def _apply_all(self, events: AsyncIterator[_Event[T]], silence: BookmarkLimit, *, ordered: bool) -> None:
         async for event in events:
             if isinstance(event, Bookmark):
-                pulse.marked()
+                silence.marked()
                 version, ordered = event.resource_version, True
             else:
                 started = time.perf_counter()
@@ -599,7 +544,7 @@ class Informer(Generic[T]):
                 self._opened_at = float("inf")
                 if self.last_version and self._clock.monotonic() - opened_at > OPEN_S:
                     self._refused = self._failed = 0
-                    self._recovered()
+                    self._troubles.recovered()
 
     def _put(self, obj: T) -> None:
         held = self.store.get(obj.key)
@@ -671,80 +616,6 @@ def _is_about_the_version(error: RequestError) -> bool:
     if not isinstance(error, errors.ApiError) or isinstance(error, _ABOUT_THE_SERVER):
         return False
     return error.status != _BAD_GATEWAY
-
-
-@asynccontextmanager
-async def _limited(seconds: float) -> AsyncIterator[asyncio.Timeout]:
-    """Raises TimedOut after this time, or ConnectionLost when the limit is rescheduled for an earlier one."""
-    planned = asyncio.get_running_loop().time() + seconds
-    try:
-        async with asyncio.timeout_at(planned) as limit:
-            yield limit
-    except TimeoutError as error:
-        if limit.when() == planned:
-            raise TimedOut("the watch was not ended in its time") from error
-        raise ConnectionLost("the watch's server has fallen silent") from error
-
-
-class _Pulse:
-    """Ends the limit of a watch whose server has sent bookmarks and has fallen silent. A context manager.
-
-    heard_at: when it was heard last, in monotonic seconds.
-    """
-
-    def __init__(self, clock: Clock, limit: asyncio.Timeout, heard_at: Callable[[], float]) -> None:
-        self._clock = clock
-        self._limit = limit
-        self._heard_at = heard_at
-        self._marked_at = clock.monotonic()
-        self._most_s = SILENT_S
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def marked(self) -> None:
-        """A bookmark came."""
-        before, self._marked_at = self._marked_at, self._clock.monotonic()
-        self._most_s = max(self._most_s, 2 * (self._marked_at - before))
-        if self._timer is None:
-            self._look()
-
-    def _look(self) -> None:
-        left_s = self._heard_at() + self._most_s - self._clock.monotonic()
-        if left_s > 0:
-            self._timer = self._clock.call_later(left_s, self._look)
-        elif not self._limit.expired():
-            self._limit.reschedule(asyncio.get_running_loop().time())
-
-
-class _Silence:
-    """The limit of SILENCE_S for a WatchList, from its opening on."""
-
-    def __init__(self) -> None:
-        self._timeout = asyncio.timeout(None)
-        self._objects = 0
-
-    def began(self) -> None:
-        """The time begins."""
-        self._timeout.reschedule(asyncio.get_running_loop().time() + SILENCE_S)
-
-    def add(self) -> None:
-        """An object came. With the last one of CHUNK the time begins anew."""
-        self._objects += 1
-        if self._objects % CHUNK == 0:
-            self.began()
-
-    @asynccontextmanager
-    async def limit(self) -> AsyncIterator[None]:
-        """Ends its block when the time is over."""
-        with suppress(TimeoutError):
-            async with self._timeout:
-                yield
 
 
 def _key(obj: Object | Undecodable) -> str:

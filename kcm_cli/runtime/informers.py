@@ -10,9 +10,10 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.runtime.informer import STALLED_S, AnyInformer, Informer, Listener, Scope
+from kcm_cli.runtime.informer import AnyInformer, Informer, Listener, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.troubles import STALLED_S
 
 T = TypeVar("T", bound=Object)
 SHOWN = 10

@@ -23,8 +23,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError, NotFound
 from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.backoff import Backoff
-from kcm_cli.runtime.informer import LATE_S
 from kcm_cli.runtime.loads import Loads
+from kcm_cli.runtime.watch_limits import LATE_S
 from kcm_cli.runtime.wire import Bookmark, EventDecoder
 
 log = logging.getLogger(__name__)

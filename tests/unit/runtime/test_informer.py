@@ -24,18 +24,10 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import (
-    CHUNK,
-    LATE_S,
-    MOST_FAILURES,
-    PATIENCE,
-    SILENCE_S,
-    SILENT_S,
-    WATCH_S,
-    Informer,
-)
+from kcm_cli.runtime.informer import CHUNK, MOST_FAILURES, PATIENCE, WATCH_S, Informer
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
 from kcm_cli.runtime.turns import TURN_S, Turns
+from kcm_cli.runtime.watch_limits import BOOKMARKS_S, INITIAL_S, LATE_S
 from tests.kit.faults import Answering
 
 JSON = {"content-type": "application/json"}
@@ -209,7 +201,7 @@ def test_in_process_no_bookmarks_are_requested() -> None:
 
 
 def test_nothing_is_delivered_before_the_initial_list_is_complete() -> None:
-    seen = follow(Server([[added("a", 1), HOLD]]), seconds=SILENCE_S - 1)
+    seen = follow(Server([[added("a", 1), HOLD]]), seconds=INITIAL_S - 1)
     assert (seen.notified, seen.synced, seen.version) == ([], False, "")
 
 
@@ -462,9 +454,9 @@ def test_a_watch_whose_server_falls_silent_is_opened_again(caplog: pytest.LogCap
     """A load balancer may keep the connection of a server that is gone (kubernetes#65012, #107266, nolar/kopf#1267)."""
     watches = [[added("a", 1), bookmark(5, last=True), bookmark(6), modified("a", 7), HOLD], [modified("a", 8), HOLD]]
     server = Server(watches)
-    assert follow(server, seconds=SILENT_S + 30).notified == ["+ a@1", "~ a@7", "~ a@8"]
+    assert follow(server, seconds=BOOKMARKS_S + 30).notified == ["+ a@1", "~ a@7", "~ a@8"]
     assert server.asked[1]["resourceVersion"] == "7"
-    assert SILENT_S < server.at[1] - server.at[0] < SILENT_S + 20
+    assert BOOKMARKS_S < server.at[1] - server.at[0] < BOOKMARKS_S + 20
     assert [record for record in caplog.records if record.levelno >= logging.INFO] == []
 
 

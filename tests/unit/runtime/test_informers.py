@@ -14,10 +14,11 @@ from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from kcm_cli.runtime.informer import STALLED_S, Scope
+from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.informers import SHOWN, Informers
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.troubles import STALLED_S
 from tests.kit.world import World
 
 pytestmark = pytest.mark.cluster(alone=True)

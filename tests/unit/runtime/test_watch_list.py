@@ -12,8 +12,10 @@ import pytest
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import ConnectionLost, Response, TransportError, Unreachable
-from kcm_cli.runtime.informer import CHUNK, MOST_ENDLESS, PATIENCE, SILENCE_S, STALLED_S, Informer
+from kcm_cli.runtime.informer import MOST_ENDLESS, PATIENCE, Informer
 from kcm_cli.runtime.object_errors import ObjectErrors
+from kcm_cli.runtime.troubles import STALLED_S
+from kcm_cli.runtime.watch_limits import INITIAL_OBJECTS, INITIAL_S
 from tests.unit.runtime.test_informer import (
     HOLD,
     LOST,
@@ -59,12 +61,12 @@ ENDLESS: dict[str, list[Any]] = {
 def test_a_list_follows_a_watch_list_that_does_not_end(way: str) -> None:
     changes = [modified("a", 10), deleted("b", 11), added("c", 12), HOLD]
     server = Server([ENDLESS[way], changes], [page(9, pod_of("a", 7), pod_of("b", 8))])
-    seen = follow(server, seconds=SILENCE_S + 30)
+    seen = follow(server, seconds=INITIAL_S + 30)
     assert seen.notified == ["+ a@7", "+ b@8", "~ a@10", "- b@11", "+ c@12"]
     assert (seen.known, seen.synced, seen.version) == ({"a": "10", "c": "12"}, True, "12")
     assert [asked["verb"] for asked in server.asked] == ["watch", "list", "watch"]
     assert server.asked[2]["resourceVersion"] == "9", "nothing is lost between list and watch"
-    assert server.at[1] - server.at[0] <= SILENCE_S + 7, "soon"
+    assert server.at[1] - server.at[0] <= INITIAL_S + 7, "soon"
 
 
 def pod_of(name: str, version: int) -> dict[str, Any]:
@@ -122,17 +124,18 @@ def test_watch_lists_and_watches_that_always_end_at_once_back_off() -> None:
 def test_a_long_watch_list_is_not_silent() -> None:
     """A hundred objects every four seconds, and an end after several minutes."""
     lines = [
-        b"".join(json.dumps(added(f"p{n}-{m}", n + 1)).encode() + b"\n" for m in range(2 * CHUNK)) for n in range(60)
+        b"".join(json.dumps(added(f"p{n}-{m}", n + 1)).encode() + b"\n" for m in range(2 * INITIAL_OBJECTS))
+        for n in range(60)
     ]
     server = Server([[*lines, bookmark(200, last=True), HOLD]])
     seen = follow(server, 140)
-    assert (len(seen.known), len(server.asked)) == (60 * 2 * CHUNK, 1)
+    assert (len(seen.known), len(server.asked)) == (60 * 2 * INITIAL_OBJECTS, 1)
 
 
 def test_changes_do_not_keep_a_watch_list_open_that_does_not_end() -> None:
     changes = [modified("a", number) for number in range(10, 100)]
     server = Server([[added("a", 1), *changes, HOLD], [HOLD]], [page(9, pod_of("a", 7))])
-    assert follow(server, 2 * SILENCE_S).notified == ["+ a@7"]
+    assert follow(server, 2 * INITIAL_S).notified == ["+ a@7"]
 
 
 # -- reports
