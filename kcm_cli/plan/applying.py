@@ -14,7 +14,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.names import path_segment
-from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.quoting import bounded, quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.changes import (
@@ -39,7 +39,7 @@ from kcm_cli.plan.redaction import as_live
 from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
 from kcm_cli.plan.shapes import fault_of_metadata
 from kcm_cli.plan.snapshot import PlanError
-from kcm_cli.plan.twin.twin import Twin
+from kcm_cli.plan.twin.twin import USER, Twin
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
@@ -47,6 +47,8 @@ from kcm_cli.rest.served_resources import Discovery, ServedResource
 
 _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs", "cronjobs")
 _KUSTOMIZATION = "kustomize.config.k8s.io"
+_LONGEST = 300
+"""Characters of a warning."""
 
 
 class Applying(msgspec.Struct):
@@ -78,6 +80,9 @@ class Applying(msgspec.Struct):
                 drains += await self._make(number, change)
             except PlanError as error:
                 problems[str(error)] = None
+            if texts := self._warnings():
+                told = (self.remarks.get(number, ""), f"the API server warns: {'; '.join(texts)}")
+                self.remarks[number] = "; ".join(filter(None, told))
         if problems:
             raise PlanError("\n".join(problems))
         self.drain = Draining(self.twin, self.note, self.refusals)
@@ -85,6 +90,13 @@ class Applying(msgspec.Struct):
             last = max(number for number, change in enumerate(changes) if isinstance(change, Drain))
             self.remarks[last] = self.drain.command(drains)
         return drains
+
+    def _warnings(self) -> list[str]:
+        """What the API server has warned of since the last call, as kubectl prints it."""
+        warned = self.twin.written.warned
+        found = [bounded(text, _LONGEST) for client, text in warned if client == USER]
+        warned.clear()
+        return list(dict.fromkeys(found))
 
     async def _make(self, number: int, change: Change) -> list[str]:
         """Make a change. Returns the nodes to drain. Raises PlanError."""

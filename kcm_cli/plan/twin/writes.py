@@ -3,7 +3,8 @@
 Events are counted and answered here: nothing in a twin reads them, and they would be a third of all requests.
 """
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -20,6 +21,7 @@ ACTING: ContextVar[str] = ContextVar("acting", default="")
 """The client whose request is being served."""
 _READS = ("GET", "HEAD")
 _JSON = {"content-type": "application/json"}
+_WARNING, _ESCAPED = re.compile(r'299 \S{1,64} "((?:[^"\\]|\\.)*)"'), re.compile(r"\\(.)")
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -59,12 +61,13 @@ class Emitted(msgspec.Struct):
 
 
 class Written(msgspec.Struct):
-    """All writes of a run, in order."""
+    """All writes of a run, in order. warned: the clients that the API server warned, and of what."""
 
     now: Callable[[], float]
     pause: Callable[[], Awaitable[object]]
     writes: list[Write] = msgspec.field(default_factory=list)
     events: dict[str, Emitted] = msgspec.field(default_factory=dict)
+    warned: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
 class _Answer(SlimObject, frozen=True, gc=False, kw_only=True):
@@ -117,6 +120,7 @@ class Watched(Around):
             response = await self._inner.send(request)
         finally:
             ACTING.reset(token)
+        self._written.warned += ((self._client, text) for text in _warnings(response.headers.get("warning", "")))
         answer = _answer(response.body)
         meta = answer.metadata
         refused = response.status >= 300
@@ -161,6 +165,11 @@ class Watched(Around):
             )
         kept = {"metadata": {"name": name, "namespace": event.namespace, "resourceVersion": "1"}}
         return Response(200 if request.method == "PATCH" else 201, _JSON, codec.encode(kept))
+
+
+def _warnings(header: str) -> Iterator[str]:
+    """The texts of a Warning header."""
+    return (_ESCAPED.sub(r"\1", found) for found in _WARNING.findall(header))
 
 
 def _answer(body: bytes) -> _Answer:

@@ -452,3 +452,21 @@ def test_images_of_one_workload_are_set_by_one_patch() -> None:
     assert [line.partition(" (")[0] for line in answer.changes] == [
         f"set image deploy/web {name}=new:1" for name in ("c", "d", "i")
     ]
+
+
+def test_what_the_api_server_warns_of_is_told_with_the_change() -> None:
+    """As kubectl prints it: of two variables of one name, the next apply may remove both."""
+    doc = {**deployment("web", 1), "apiVersion": "apps/v1", "kind": "Deployment"}
+    doc["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "a"}, {"name": "A", "value": "b"}]
+    calm = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "calm"}}
+
+    async def story(world: World) -> None:
+        await world.clock.sleep(1)
+
+    warned, other = plan(snapshot_of(story), [Apply(doc), Apply(calm)], Options(30)).changes
+    assert warned == (
+        f"apply Deployment {NAMESPACE}/web (client-side; the API server warns: "
+        'spec.template.spec.containers[0].env[1]: hides previous definition of "A", '
+        "which may be dropped when using apply)"
+    )
+    assert other == "apply ConfigMap calm (client-side)"
