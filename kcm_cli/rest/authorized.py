@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kcm_cli.rest.credentials import Credentials, Lease
+from kcm_cli.rest.credentials import Credential, Credentials
 from kcm_cli.rest.errors import CredentialsError
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, Unreachable, is_local
 
@@ -24,42 +24,42 @@ class Authorized(Around):
         self._credentials = credentials
 
     async def send(self, request: Request) -> Response:
-        lease = self._credentials.current() or await self._renew(request)
-        response = await self._inner.send(_with(request, lease))
-        if response.status == 401 and (renewed := await self._instead_of(lease)):
+        credential = self._credentials.current() or await self._renew(request)
+        response = await self._inner.send(_with(request, credential))
+        if response.status == 401 and (renewed := await self._instead_of(credential)):
             return await self._inner.send(_with(request, renewed))
         return response
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        lease = self._credentials.current() or await self._renew(request)
-        async with self._inner.stream(_with(request, lease)) as stream:
-            renewed = await self._instead_of(lease) if stream.status == 401 else None
+        credential = self._credentials.current() or await self._renew(request)
+        async with self._inner.stream(_with(request, credential)) as stream:
+            renewed = await self._instead_of(credential) if stream.status == 401 else None
             if renewed is None:
                 yield stream
                 return
         async with self._inner.stream(_with(request, renewed)) as stream:
             yield stream
 
-    async def _renew(self, request: Request) -> Lease:
+    async def _renew(self, request: Request) -> Credential:
         try:
             return await self._credentials.renew()
         except CredentialsError as error:
             raise Unreachable(f"{request.method} {request.path}: no credentials: {error}") from error
 
-    async def _instead_of(self, lease: Lease) -> Lease | None:
+    async def _instead_of(self, credential: Credential) -> Credential | None:
         """Credentials in place of rejected ones, where there are others."""
-        self._credentials.reject(lease)
+        self._credentials.reject(credential)
         try:
             renewed = await self._credentials.renew()
         except CredentialsError as error:
             log.warning("Credentials were rejected and cannot be renewed", extra={"fields": {"err": str(error)}})
             return None
-        return renewed if renewed != lease else None
+        return renewed if renewed != credential else None
 
 
-def _with(request: Request, lease: Lease) -> Request:
-    if not lease.header:
+def _with(request: Request, credential: Credential) -> Request:
+    if not credential.header:
         return request
-    headers = {**request.headers, "authorization": lease.header}
+    headers = {**request.headers, "authorization": credential.header}
     return Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)

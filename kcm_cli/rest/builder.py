@@ -24,7 +24,7 @@ from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.credentials import Lease, Renewing, bearer
+from kcm_cli.rest.credentials import Credential, Renewing, bearer
 from kcm_cli.rest.errors import AlreadyExists, ApiError, CredentialsError, NotFound
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.ratelimit import limiter
@@ -122,7 +122,7 @@ class ServiceAccountClients:
         client = self._clients.get(name)
         if client is None:
             source = TokenSource(self._core, NAMESPACE, name, self._clock)
-            transport = Authorized(self._transport, Renewing(source.lease, self._clock))
+            transport = Authorized(self._transport, Renewing(source.credential, self._clock))
             user = RootClients(transport, self._settings, self._clock, self._metrics)
             client = self._clients[name] = user.client(f"system:serviceaccount:{NAMESPACE}:{name}")
         return client
@@ -159,7 +159,7 @@ class TokenSource:
         headers = {"content-type": "application/json"}
         self._request = Request("POST", path, (), headers, codec.encode(asked))
 
-    async def lease(self) -> Lease:
+    async def credential(self) -> Credential:
         """A new token and for how long to use it. Raises CredentialsError after four attempts."""
         delays = iter(_RETRY_DELAYS_S)
         while True:
@@ -173,14 +173,14 @@ class TokenSource:
                     raise CredentialsError(text) from error
                 await self._clock.sleep(delay_s)
 
-    async def _ask(self) -> Lease:
+    async def _ask(self) -> Credential:
         await ensure_service_account(self._core, self._namespace, self._name)
         status = (await self._core.ask(self._request, TokenRequest)).status
         if not status.token:
             raise Unreadable("the answer cannot be read: there is no token in it")
         left_s = (parse_time(status.expiration_timestamp) - self._clock.now()).total_seconds()
         # Less than that means that the clocks differ, not that the token is short.
-        return Lease(bearer(status.token), max(left_s, _SHORTEST_LIFETIME_S) * _USED_SHARE)
+        return Credential(bearer(status.token), max(left_s, _SHORTEST_LIFETIME_S) * _USED_SHARE)
 
 
 _ASKED = {"expirationSeconds": TOKEN_LIFETIME_S}

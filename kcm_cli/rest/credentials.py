@@ -25,7 +25,7 @@ FILE_PERIOD_S = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class Credential:
     """A header, or a certificate and its key (PEM), or both, with the time for which to use them.
 
     None stands for: until the server rejects them.
@@ -39,43 +39,43 @@ class Lease:
 class Credentials(Protocol):
     """Gives the Authorization header of requests; an empty text stands for none."""
 
-    def current(self) -> Lease | None:
-        """The lease to use, or None where it must be renewed first. No I/O."""
+    def current(self) -> Credential | None:
+        """The credential to use, or None where it must be renewed first. No I/O."""
 
-    async def renew(self) -> Lease:
-        """A valid lease, renewed if necessary. Raises CredentialsError."""
+    async def renew(self) -> Credential:
+        """A valid credential, renewed if necessary. Raises CredentialsError."""
 
-    def reject(self, lease: Lease) -> None:
-        """The server did not accept this lease (401)."""
+    def reject(self, credential: Credential) -> None:
+        """The server did not accept this credential (401)."""
 
 
 class Fixed:
     """A fixed header."""
 
     def __init__(self, header: str = "") -> None:
-        self._lease = Lease(header)
+        self._credential = Credential(header)
 
-    def current(self) -> Lease | None:
-        return self._lease
+    def current(self) -> Credential | None:
+        return self._credential
 
-    async def renew(self) -> Lease:
-        return self._lease
+    async def renew(self) -> Credential:
+        return self._credential
 
-    def reject(self, lease: Lease) -> None:
+    def reject(self, credential: Credential) -> None:
         return None
 
 
 ANONYMOUS = Fixed()
-Source = Callable[[], Awaitable[Lease]]
+Source = Callable[[], Awaitable[Credential]]
 
 
 class Renewing:
-    """A lease from a source that is asked again when the lease ends or the server rejects it."""
+    """A credential from a source that is asked again when the credential ends or the server rejects it."""
 
     def __init__(self, source: Source, clock: Clock) -> None:
         self._source = source
         self._clock = clock
-        self._lease: Lease | None = None
+        self._credential: Credential | None = None
         self._certificate: tuple[bytes, bytes] | None = None
         self._until = float("-inf")
         self._lock = asyncio.Lock()
@@ -87,40 +87,40 @@ class Renewing:
         """The certificate and key (PEM) of the last renewal."""
         return self._certificate
 
-    def current(self) -> Lease | None:
-        return self._lease if self._clock.monotonic() < self._until else None
+    def current(self) -> Credential | None:
+        return self._credential if self._clock.monotonic() < self._until else None
 
-    async def renew(self) -> Lease:
+    async def renew(self) -> Credential:
         asked = self._clock.monotonic()
         async with self._lock:
-            lease = self.current()
-            if lease is not None:
-                return lease
+            credential = self.current()
+            if credential is not None:
+                return credential
             if self._tried_at > asked:
-                if self._lease is not None:
-                    return self._lease  # which may have ended already, or is the old one
+                if self._credential is not None:
+                    return self._credential  # which may have ended already, or is the old one
                 if self._failure is not None:
                     raise self._failure
             return await self._renew()
 
-    def reject(self, lease: Lease) -> None:
-        if lease is self._lease:
-            self._lease, self._until = None, float("-inf")
+    def reject(self, credential: Credential) -> None:
+        if credential is self._credential:
+            self._credential, self._until = None, float("-inf")
 
-    async def _renew(self) -> Lease:
+    async def _renew(self) -> Credential:
         try:
-            lease = await self._source()
+            credential = await self._source()
         except CredentialsError as error:
             self._failure, self._tried_at = error, self._clock.monotonic()
-            if self._lease is None:
+            if self._credential is None:
                 raise
             log.error("Unable to rotate token", extra={"fields": {"err": str(error)}})
-            return self._lease
-        self._lease, self._certificate, self._failure = lease, lease.certificate, None
-        lifetime_s = float("inf") if lease.lifetime_s is None else lease.lifetime_s
+            return self._credential
+        self._credential, self._certificate, self._failure = credential, credential.certificate, None
+        lifetime_s = float("inf") if credential.lifetime_s is None else credential.lifetime_s
         self._tried_at = self._clock.monotonic()
         self._until = self._tried_at + lifetime_s
-        return lease
+        return credential
 
 
 def bearer(token: str) -> str:
@@ -137,16 +137,16 @@ def from_file(path: Path, clock: Clock, *, before: str = "") -> Renewing:
     """The token in a file, which is read again about once a minute. before: one to use until that has succeeded."""
     instead = before
 
-    async def source() -> Lease:
+    async def source() -> Credential:
         nonlocal instead
         try:
             token = read_token(path)
         except CredentialsError:
             if not instead:
                 raise
-            return Lease(bearer(instead), FILE_PERIOD_S)
+            return Credential(bearer(instead), FILE_PERIOD_S)
         instead = ""
-        return Lease(bearer(token), FILE_PERIOD_S)
+        return Credential(bearer(token), FILE_PERIOD_S)
 
     return Renewing(source, clock)
 

@@ -37,7 +37,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.rest.credentials import Lease, Source, bearer
+from kcm_cli.rest.credentials import Credential, Source, bearer
 from kcm_cli.rest.errors import CredentialsError, KubeconfigError, TLSFilesError, one_line
 from kcm_cli.rest.kubeconfig import Chosen, Exec
 from kcm_cli.rest.metrics import PluginMetrics
@@ -101,22 +101,22 @@ class Plugin:
         self._running: Future[_Given] | None = None
 
     def source(self) -> Source:
-        """Asks for a lease after the other, for one user."""
-        last: Lease | None = None
+        """Asks for one credential after the other, for one user."""
+        last: Credential | None = None
 
-        async def other() -> Lease:
+        async def other() -> Credential:
             nonlocal last
-            last = await self.lease(last)
+            last = await self.credential(last)
             return last
 
         return other
 
-    async def lease(self, last: Lease | None) -> Lease:
+    async def credential(self, last: Credential | None) -> Credential:
         """Credentials other than the rejected or expired ``last``. Raises CredentialsError."""
         given = await asyncio.wrap_future(self._other(last))
-        return Lease(given.header, self._lifetime_s(given, last), given.certificate)
+        return Credential(given.header, self._lifetime_s(given, last), given.certificate)
 
-    def _lifetime_s(self, given: _Given, last: Lease | None) -> float | None:
+    def _lifetime_s(self, given: _Given, last: Credential | None) -> float | None:
         if given.ends is None:
             return None
         left_s = (given.ends - self._clock.now()).total_seconds()
@@ -124,7 +124,7 @@ class Plugin:
         again = last is not None and (given.header, given.certificate) == (last.header, last.certificate)
         return left_s if again else left_s - min(EARLY_S, left_s / 10)
 
-    def _other(self, last: Lease | None) -> "Future[_Given]":
+    def _other(self, last: Credential | None) -> "Future[_Given]":
         """The result of another loop, of the current run or of a new run. It cannot be cancelled."""
         with self._lock:
             if self._running is not None:

@@ -16,7 +16,7 @@ from kcm_cli.rest import session as session_module
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.credentials import Lease, Renewing
+from kcm_cli.rest.credentials import Credential, Renewing
 from kcm_cli.rest.errors import TLSFilesError
 from kcm_cli.rest.metrics import NO_SESSION_METRICS
 from kcm_cli.rest.pool import KEEPALIVE_S
@@ -358,7 +358,7 @@ async def test_a_dynamic_certificate_is_sent_and_replaced_after_a_401(serving, a
 
     async def source():
         cert, key = authority.issue(next(given))
-        return Lease("", None, (cert.read_bytes(), key.read_bytes()))
+        return Credential("", None, (cert.read_bytes(), key.read_bytes()))
 
     renewing = Renewing(source, LoopClock())
     async with (

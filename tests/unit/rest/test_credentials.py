@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.authorized import Authorized
-from kcm_cli.rest.credentials import FILE_PERIOD_S, Fixed, Lease, Renewing, from_file
+from kcm_cli.rest.credentials import FILE_PERIOD_S, Credential, Fixed, Renewing, from_file
 from kcm_cli.rest.errors import CredentialsError
 from kcm_cli.rest.transport import Request, Unreachable
 
@@ -27,7 +27,7 @@ class Tokens:
         if self.failing:
             raise CredentialsError("no token today")
         self.given += 1
-        return Lease(f"t{self.given}", self.lifetime_s)
+        return Credential(f"t{self.given}", self.lifetime_s)
 
 
 async def test_credentials_are_used_until_they_expire():
@@ -44,15 +44,15 @@ async def test_credentials_are_used_until_they_expire():
 async def test_concurrent_requests_cause_one_renewal():
     tokens = Tokens(delay_s=1.0)
     renewing = Renewing(tokens, LoopClock())
-    assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Lease("t1")}
+    assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Credential("t1")}
 
 
 async def test_concurrent_requests_share_a_value_that_has_ended_already():
     """As of a plugin that returns what it keeps, or where this machine's clock is ahead."""
     tokens = Tokens(lifetime_s=-5.0, delay_s=1.0)
     renewing = Renewing(tokens, LoopClock())
-    leases = await asyncio.gather(*(renewing.renew() for _ in range(20)))
-    assert {lease.header for lease in leases} == {"t1"}
+    credentials = await asyncio.gather(*(renewing.renew() for _ in range(20)))
+    assert {credential.header for credential in credentials} == {"t1"}
     assert (await renewing.renew()).header == "t2"
 
 
@@ -60,13 +60,13 @@ async def test_a_shared_value_that_was_rejected_meanwhile_is_renewed():
     tokens = Tokens(lifetime_s=-5.0, delay_s=1.0)
 
     async def source():
-        lease = await tokens()
-        asyncio.get_running_loop().call_soon(renewing.reject, lease)
-        return lease
+        credential = await tokens()
+        asyncio.get_running_loop().call_soon(renewing.reject, credential)
+        return credential
 
     renewing = Renewing(source, LoopClock())
-    leases = await asyncio.gather(renewing.renew(), renewing.renew())
-    assert [lease.header for lease in leases] == ["t1", "t2"]
+    credentials = await asyncio.gather(renewing.renew(), renewing.renew())
+    assert [credential.header for credential in credentials] == ["t1", "t2"]
 
 
 async def test_concurrent_requests_share_a_failed_renewal():
@@ -104,14 +104,14 @@ async def test_concurrent_requests_share_a_failed_renewal_of_an_old_value():
 
 
 def test_a_header_is_not_shown():
-    assert "secret" not in repr(Lease("Bearer secret"))
+    assert "secret" not in repr(Credential("Bearer secret"))
 
 
 async def test_a_rejected_value_is_not_used_again():
     tokens = Tokens(lifetime_s=None)
     renewing = Renewing(tokens, LoopClock())
     await renewing.renew()
-    renewing.reject(Lease("t1"))
+    renewing.reject(Credential("t1"))
     assert renewing.current().header == "t1"
     renewing.reject(renewing.current())
     assert renewing.current() is None

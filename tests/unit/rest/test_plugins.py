@@ -194,13 +194,13 @@ async def test_an_unreadable_ca_for_cluster_info_is_one_error(kit: Kit, monkeypa
 async def test_a_plugin_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
     kit.status({"token": "NUMBER", "expirationTimestamp": in_s(ends_s)})
     credentials = (await kit.load()).credentials
-    lease = await credentials.renew()
+    credential = await credentials.renew()
     if left_s is None:
         assert credentials.current() is None
         assert (await credentials.renew()).header == "Bearer 2"
     else:
-        assert lease.lifetime_s is not None
-        assert abs(lease.lifetime_s - left_s) < 10
+        assert credential.lifetime_s is not None
+        assert abs(credential.lifetime_s - left_s) < 10
 
 
 async def test_unchanged_credentials_are_used_until_they_expire(kit: Kit) -> None:
@@ -243,12 +243,12 @@ async def test_a_client_certificate_is_used_and_has_metrics(kit: Kit) -> None:
     youngest = (datetime.now(UTC) - LEAF.starts).total_seconds()
     loaded = await kit.load()
     assert loaded.certificate() is None
-    lease = await loaded.credentials.renew()
-    assert lease.header == ""
+    credential = await loaded.credentials.renew()
+    assert credential.header == ""
     assert loaded.certificate() == (first["clientCertificateData"].encode(), first["clientKeyData"].encode())
     kit.status(second)
-    loaded.credentials.reject(lease)
-    assert await loaded.credentials.renew() != lease
+    loaded.credentials.reject(credential)
+    assert await loaded.credentials.renew() != credential
     assert loaded.certificate() == (second["clientCertificateData"].encode(), second["clientKeyData"].encode())
     assert [int(end or 0) for end in kit.ends] == [int(LEAF.ends.timestamp())] * 2
     oldest = (datetime.now(UTC) - LEAF.starts).total_seconds()
