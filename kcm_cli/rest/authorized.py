@@ -8,6 +8,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from msgspec.structs import replace
+
 from kcm_cli.rest.credentials import Credential, Credentials
 from kcm_cli.rest.errors import CredentialsError
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, Unreachable, is_local
@@ -62,4 +64,4 @@ def _with(request: Request, credential: Credential) -> Request:
     if not credential.header:
         return request
     headers = {**request.headers, "authorization": credential.header}
-    return Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)
+    return replace(request, headers=headers)
