@@ -22,6 +22,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
+from kcm_cli.sandbox.programs.simulate import sharing
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, containers_of
 
 _MOST_PODS, _MOST_COMMANDS, _MOST_BEGINNINGS = 64, 64, 256
@@ -128,6 +129,7 @@ class Commands:
         made, _ = self._made(pod, before, until=None if run is None else run.started)
         return made
 
+    @sharing()
     def _made(
         self, pod: Pod, containers: Iterable[SimulatedContainer], asked: str = "", until: datetime | None = None
     ) -> tuple[EmptyDirs, bool]:

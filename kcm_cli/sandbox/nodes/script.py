@@ -35,7 +35,7 @@ from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce
 from kcm_cli.sandbox.programs.execution import Execution, cut
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.signals import Signals, Stages
-from kcm_cli.sandbox.programs.simulate import Environment
+from kcm_cli.sandbox.programs.simulate import Environment, sharing
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 SIMULATED_FAILURE = "simulated failure"
@@ -187,9 +187,10 @@ def read(
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
     reader = _Reader(pod, annotated, commands=commands, ends=not commands or finite, files=files, objects=objects)
-    containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
-    containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
-    containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
+    with sharing():
+        containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
+        containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
+        containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
     containers = reader.with_env_problems(containers)
     grace_s = spec.termination_grace_period_seconds
     return PodScript(

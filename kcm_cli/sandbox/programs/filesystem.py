@@ -75,16 +75,20 @@ PER_CHARACTER = 1 / 16
 
 
 class Work(msgspec.Struct):
-    """The cost of a program, as the number of files that it looked at, and the limit."""
+    """The cost of a program, as the number of files that it looked at, and the limit. ``shared``: that of all programs
+    of which it is one."""
 
     most: float
     done: float = 0.0
+    shared: "Work | None" = None
 
     def spend(self, work: float) -> None:
         """Add to the cost. Raises TooMuch if it exceeds the limit."""
         self.done += work
         if self.done > self.most:
             raise TooMuch
+        if self.shared is not None:
+            self.shared.spend(work)
 
 
 class FileSystem(msgspec.Struct):

@@ -4,7 +4,9 @@ It knows shells and common programs (``interpreter.PROGRAMS``). Pure.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from msgspec.structs import replace
 
@@ -21,12 +23,26 @@ from kcm_cli.sandbox.programs.variables import Variables
 
 MOST_WORK = 1 << 20
 """The limit for the work of a program (see ``filesystem.Work``)."""
+_MOST_SHARED = 4 * MOST_WORK
+"""The limit for the work of all programs of a pod."""
+_SHARED: ContextVar[Work | None] = ContextVar("shared work", default=None)
 _MOST_RESTS = 16
 """The limit for intervals in which a program waits."""
 _NO_MORE = "[no more of this log is known: its script takes too many steps]\n"
 _SHELL_FAILS = 126
 Environment = Mapping[str, str | None]
 """The variables of a program; None: the value is unknown."""
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Limits the work of all programs that are simulated inside: those of a pod, which are read in one turn. What costs
+    more is unknown."""
+    token = _SHARED.set(Work(_MOST_SHARED))
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
 
 
 def simulate(
@@ -41,7 +57,7 @@ def simulate(
 
     files: what it finds. until_s: when the simulation ends. most_work: programs that cost more are unknown, too.
     """
-    machine = _machine(files, env, host, Work(most_work))
+    machine = _machine(files, env, host, Work(most_work, shared=_SHARED.get()))
     machine.until_s = until_s
     try:
         machine.runs(words)
@@ -112,7 +128,7 @@ def reactions(words: Sequence[str], env: Environment, files: There, host: Host |
     """How a program reacts to SIGTERM; None if it sets no trap for it, or if that is unknown."""
     if not any("trap" in word for word in words):
         return None
-    work = Work(MOST_WORK)
+    work = Work(MOST_WORK, shared=_SHARED.get())
     machine = _machine(files, env, host, work)
     try:
         machine.runs(words)
