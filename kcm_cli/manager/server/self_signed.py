@@ -7,6 +7,7 @@ apiserver/pkg/server/options/serving.go
 import ipaddress
 import os
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.component import key_pairs
 from kcm_cli.component.certificates import issue, name_of
+from kcm_cli.component.files import replaced
 from kcm_cli.manager.errors import RunError
 
 HOST = "localhost"
@@ -56,7 +58,10 @@ def make_pair(bind_address: str, now: datetime) -> Pair:
 
 
 def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tuple[Path, Path]:
-    """The certificate and key files in a directory, created if they do not exist. Raises RunError."""
+    """The certificate and key files in a directory, created if they do not exist. Raises RunError.
+
+    A pair that is over is renewed here, too: the renewal may have ended between its two files.
+    """
     folder = Path(directory)
     cert_file, key_file = folder / f"{name}.crt", folder / f"{name}.key"
     has_cert, has_key = (os.path.exists(file) for file in (cert_file, key_file))  # those of Path raise for some folders
@@ -65,11 +70,15 @@ def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tu
         raise RunError(f"cert-dir: {there} is there without {missing.name}: put both there, or remove it")
     if not has_cert:
         _make(cert_file, key_file, bind_address, now)
+        return cert_file, key_file
+    with suppress(RunError):  # who serves it tries again, and reports that
+        renew(cert_file, key_file, bind_address, now)
     return cert_file, key_file
 
 
 def renew(cert_file: Path, key_file: Path, bind_address: str, now: datetime) -> None:
-    """Make a pair anew that was made here, or by kube-controller-manager, and has expired. Raises RunError.
+    """Make a pair anew that was made here, or by kube-controller-manager, and is not valid now: it has expired, or was
+    made by a clock that was ahead. Raises RunError.
 
     upstream keeps it, also after a restart
     """
@@ -78,24 +87,21 @@ def renew(cert_file: Path, key_file: Path, bind_address: str, now: datetime) -> 
         signer = certificate.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     except (OSError, ValueError):  # who reads it to serve it reports that
         return
-    if certificate.not_valid_after_utc <= now and any(_MADE.fullmatch(str(one.value)) for one in signer):
+    valid = certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+    if not valid and any(_MADE.fullmatch(str(one.value)) for one in signer):
         _make(cert_file, key_file, bind_address, now)
 
 
 def _make(cert_file: Path, key_file: Path, bind_address: str, now: datetime) -> None:
-    pair = make_pair(bind_address, now)
+    """The certificate is written last: as long as it is over, the pair is made anew."""
+    pair, folder = make_pair(bind_address, now), cert_file.parent
     try:
-        cert_file.parent.mkdir(parents=True, exist_ok=True)
-        _write(key_file, pair.key, 0o600)
-        _write(cert_file, pair.cert, 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content, mode in ((key_file, pair.key, 0o600), (cert_file, pair.cert, 0o644)):
+            with replaced(path, mode) as file:
+                file.write(content)
     except OSError as error:
-        raise RunError(f"cert-dir: cannot write {error.filename}: {error.strerror}") from error
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+        raise RunError(f"cert-dir: cannot write {folder}: {error.strerror}") from error
 
 
 def _alternatives(bind_address: str) -> list[x509.GeneralName]:

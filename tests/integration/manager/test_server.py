@@ -645,16 +645,28 @@ async def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) 
         assert await server.shown_certificate() == first
 
 
-async def test_a_pair_that_was_made_and_is_over_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("running", [False, True])
+async def test_a_pair_that_was_made_and_is_over_is_made_anew(tmp_path: Path, running: bool) -> None:
     """k3s#10176: it was served for ever, also after restarts, and probes that verify it failed."""
     now = datetime.datetime.now(datetime.UTC)
-    kept_pair(str(tmp_path), "kube-controller-manager", "127.0.0.1", now - datetime.timedelta(days=366))
+
+    def make() -> None:
+        kept_pair(str(tmp_path), "kube-controller-manager", "127.0.0.1", now - datetime.timedelta(days=366))
 
     async def is_valid() -> tuple[int, str, dict[str, str]]:
         return int((await server.shown_certificate()).not_valid_after_utc > now), "", {}
 
+    if not running:
+        make()
     async with serving(ServingConfig(cert_dir=str(tmp_path))) as server:
+        if running:
+            for file in tmp_path.iterdir():
+                file.unlink()
+            make()
         await until(is_valid, 1)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        f"kube-controller-manager.{end}" for end in ("crt", "key")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,21 @@
 """The serving certificates and their reloading."""
 
 import base64
+import errno
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server import self_signed
 from kcm_cli.manager.server.certificates import parse_bundle
 from kcm_cli.manager.server.self_signed import Pair, kept_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source, make_context, names_in
@@ -149,3 +153,41 @@ def test_only_a_pair_that_was_made_here_is_made_anew_once_it_is_over(
     renew(*files, "127.0.0.1", now)
     assert tuple(file.read_bytes() for file in files) == made
     make_context(ServingConfig(), Pair(*made))
+
+
+def made_at(folder: Path, when: datetime) -> tuple[Path, Path]:
+    return kept_pair(str(folder), "kcm", "127.0.0.1", when)
+
+
+def test_a_renewal_that_ended_between_its_files_is_made_up_for_at_the_next_start(tmp_path: Path) -> None:
+    """The key is new then, and the certificate the old one."""
+    now = datetime.now(UTC)
+    cert_file, key_file = made_at(tmp_path, now - timedelta(days=366))
+    _, other = made_at(tmp_path / "other", now)
+    key_file.write_bytes(other.read_bytes())
+    assert made_at(tmp_path, now) == (cert_file, key_file)
+    make_context(ServingConfig(), Pair(cert_file.read_bytes(), key_file.read_bytes()))
+
+
+def test_a_pair_that_was_made_by_a_clock_that_was_ahead_is_made_anew(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    for when in (now + timedelta(days=500), now):
+        cert_file, _ = made_at(tmp_path, when)
+        (certificate, *_) = x509.load_pem_x509_certificates(cert_file.read_bytes())
+        assert certificate.not_valid_before_utc < when < certificate.not_valid_after_utc
+
+
+def test_a_pair_that_cannot_be_made_anew_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk, or in a folder that is mounted read-only: it is served, as upstream serves it."""
+    now = datetime.now(UTC)
+    files = made_at(tmp_path, now - timedelta(days=366))
+    before = [file.read_bytes() for file in files]
+
+    def full(path: Path, mode: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", f"{path}.{time.monotonic()}")
+
+    monkeypatch.setattr(self_signed, "replaced", full)
+    assert made_at(tmp_path, now) == files
+    with pytest.raises(RunError, match=f"^cert-dir: cannot write {tmp_path}: No space left on device$"):
+        renew(*files, "127.0.0.1", now)
+    assert [file.read_bytes() for file in files] == before
