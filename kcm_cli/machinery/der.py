@@ -141,13 +141,22 @@ class Reader:
         return length
 
 
+def issuer(certificate: bytes) -> bytes:
+    """The issuer in a certificate (DER), with tag and length. Raises FormatError."""
+    return _names(certificate)[0]
+
+
 def subject(certificate: bytes) -> bytes:
     """The subject in a certificate (DER), with tag and length. Raises FormatError."""
+    return _names(certificate)[1]
+
+
+def _names(certificate: bytes) -> tuple[bytes, bytes]:
     signed = Reader(certificate).content(SEQUENCE).content(SEQUENCE)
     if signed.has(CONTEXT | CONSTRUCTED):
         signed.any()  # the version
-    _number, _algorithm, _issuer, _validity, found = (signed.any().full for _ in range(5))
-    return found
+    _number, _algorithm, issuer_, _validity, subject_ = (signed.any().full for _ in range(5))
+    return issuer_, subject_
 
 
 def without_key_id(certificate: bytes) -> bytes:

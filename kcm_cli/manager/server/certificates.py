@@ -9,7 +9,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import islice
 
 import msgspec
 from cryptography import x509
@@ -28,10 +27,12 @@ _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 
 
 class CaBundle(msgspec.Struct, frozen=True):
-    """Trusted CA certificates. ``pem`` contains just these."""
+    """Trusted CA certificates. ``pem`` contains just these. ``named``: these by their names (DER): OpenSSL reads names
+    that cryptography does not."""
 
     pem: bytes
     certificates: tuple[x509.Certificate, ...]
+    named: dict[bytes, list[x509.Certificate]]
 
     def verify_error(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
         """Why the certificate has no chain to the bundle; empty if it has one. ``between``: intermediate
@@ -40,19 +41,20 @@ class CaBundle(msgspec.Struct, frozen=True):
         Of several CAs of one name, OpenSSL takes one for the issuer, and one with another key identifier never (see
         ``rest.tls.connected``). If it finds no issuer, or one that has not signed, the one that has is looked for.
         """
-        signers: dict[x509.Name, x509.Certificate] = {}
+        signers: dict[bytes, x509.Certificate] = {}
         while True:
             why, unsigned = self._judged(certificate, between, now, signers)
-            if unsigned is None or unsigned.issuer in signers or (signer := self._signer(unsigned)) is None:
+            name = b"" if unsigned is None else der.issuer(unsigned.public_bytes(Encoding.DER))
+            if unsigned is None or name in signers or (signer := self._signer(unsigned, name)) is None:
                 return why
-            signers[unsigned.issuer] = signer
+            signers[name] = signer
 
     def _judged(
         self,
         certificate: x509.Certificate,
         between: tuple[x509.Certificate, ...],
         now: datetime,
-        signers: Mapping[x509.Name, x509.Certificate],
+        signers: Mapping[bytes, x509.Certificate],
     ) -> tuple[str, x509.Certificate | None]:
         """Why it has no chain, and the certificate whose issuer may be another one. signers: which CA to trust of those
         with a name."""
@@ -72,18 +74,19 @@ class CaBundle(msgspec.Struct, frozen=True):
             return "cannot verify signature: insecure algorithm", None
         return "", None
 
-    def _trusted(self, signers: Mapping[x509.Name, x509.Certificate]) -> bytes:
+    def _trusted(self, signers: Mapping[bytes, x509.Certificate]) -> bytes:
         """The certificates to trust (PEM)."""
         if not signers:
             return self.pem
-        others = b"".join(one.public_bytes(Encoding.PEM) for one in self.certificates if one.subject not in signers)
+        others = (one for name, ones in self.named.items() if name not in signers for one in ones)
         chosen = (der.without_key_id(one.public_bytes(Encoding.DER)) for one in signers.values())
-        return others + b"".join(pem.encode(pem.CERTIFICATE, one) for one in chosen)
+        known = b"".join(one.public_bytes(Encoding.PEM) for one in others)
+        return known + b"".join(pem.encode(pem.CERTIFICATE, one) for one in chosen)
 
-    def _signer(self, certificate: x509.Certificate) -> x509.Certificate | None:
+    def _signer(self, certificate: x509.Certificate, issuer: bytes) -> x509.Certificate | None:
         """The CA that has signed a certificate, of the first MOST_KEYS with its issuer's name."""
-        named = (one for one in self.certificates if one.subject == certificate.issuer)
-        return next((one for one in islice(named, MOST_KEYS) if _has_signed(one, certificate)), None)
+        named = self.named.get(issuer, [])[:MOST_KEYS]
+        return next((one for one in named if _has_signed(one, certificate)), None)
 
 
 def _has_signed(ca: x509.Certificate, certificate: x509.Certificate) -> bool:
@@ -110,9 +113,11 @@ def parse_bundle(text: bytes) -> CaBundle:
     It is remembered: files are read once a second, and some have hundreds of certificates.
     """
     certificates = tuple(dict.fromkeys(key_pairs.certificates(text)))
+    named: dict[bytes, list[x509.Certificate]] = {}
     for certificate in certificates:
         readable(certificate)
-    bundle = CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
+        named.setdefault(der.subject(certificate.public_bytes(Encoding.DER)), []).append(certificate)
+    bundle = CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates, named)
     try:
         _store(bundle.pem)
     except crypto.Error as error:  # OpenSSL also reads the issuer's name

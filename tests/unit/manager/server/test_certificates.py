@@ -170,3 +170,19 @@ def test_the_key_of_a_client_is_looked_for_among_a_hundred_of_its_issuers_name()
 def test_an_unchanged_bundle_is_parsed_once() -> None:
     text = sign(ROOT).pem
     assert parse_bundle(text) is parse_bundle(bytes(bytearray(text)))
+
+
+def test_names_that_python_does_not_read_are_compared_all_the_same() -> None:
+    """OpenSSL reads them: whoever shows such a certificate is not trusted, which is no failure of the server's."""
+    latin = b"\x0c\x07aurelie", b"\x14\x07aur\xe9lie"
+    root = sign(replace(ROOT, name="aurelie"))
+    leaf = sign(replace(LEAF, usages=CLIENT), root)
+    odd_leaf, odd_root = (x509.load_der_x509_certificate(der(one.certificate).replace(*latin)) for one in (leaf, root))
+    stranger = sign(replace(LEAF, usages=CLIENT), sign(replace(ROOT, name="stranger")))
+    now = datetime.now(UTC)
+    with pytest.raises(ValueError, match="issuer"):
+        _ = odd_leaf.issuer
+    bundle = parse_bundle(odd_root.public_bytes(serialization.Encoding.PEM))
+    for one, trusted in ((bundle, stranger.certificate), (bundle, odd_leaf), (parse_bundle(root.pem), odd_leaf)):
+        assert one.verify_error(trusted, (), now)
+        assert one.verify_error(stranger.certificate, (trusted,), now)
