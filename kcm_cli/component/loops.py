@@ -26,7 +26,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def run_process(main: Coroutine[object, object, T]) -> T:
     """Run the main coroutine of a process, with many descriptors and short garbage collections.
 
-    Its modules live as long as it does: the garbage collector, which stops all threads, does not look at them again
+    Its modules live as long as it does: the garbage collector, which stops all threads, does not traverse them again
     (30 ms each time).
     """
     descriptors.allow_many()
@@ -40,5 +40,5 @@ async def _while_tidying(main: Coroutine[object, object, T]) -> T:
     try:
         return await main
     finally:
-        gc.freeze()  # the process ends: a look at all that it still has, as Python's last one, took 2 s for 60,000 pods
+        gc.freeze()  # the process ends: collecting all that it still has, as Python does last, took 2 s for 60,000 pods
         garbage.cancel()

@@ -35,7 +35,7 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def test_young_objects_are_looked_at_and_old_ones_are_not(monkeypatch: pytest.MonkeyPatch, idle: None) -> None:
+async def test_young_objects_are_collected_and_old_ones_are_not(monkeypatch: pytest.MonkeyPatch, idle: None) -> None:
     """Python does that, by thresholds that end with the task."""
     before, clock = gc.get_threshold(), LoopClock()
     task = asyncio.create_task(garbage.tidy(clock))
@@ -54,7 +54,7 @@ async def test_young_objects_are_looked_at_and_old_ones_are_not(monkeypatch: pyt
     assert gc.get_threshold() == before
 
 
-async def test_objects_that_take_the_place_of_others_are_looked_at_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_objects_that_take_the_place_of_others_are_collected_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """By Python's count there are none: it takes off what is freed."""
     clock = LoopClock()
     monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
@@ -72,28 +72,28 @@ async def test_objects_that_take_the_place_of_others_are_looked_at_soon(monkeypa
     await _cancelled(task)
 
 
-async def test_a_process_at_rest_looks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_at_rest_collects_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lives for seconds is not old before it is garbage."""
     clock = LoopClock()
-    looks: list[int] = []
+    collected: list[int] = []
     monkeypatch.setattr(garbage.time, "process_time", lambda: clock.monotonic() / 200)
-    monkeypatch.setattr(garbage.gc, "collect", looks.append)
+    monkeypatch.setattr(garbage.gc, "collect", collected.append)
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + 100)
     await _cancelled(task)
-    assert len(looks) == pytest.approx(100 / 200 / (garbage.AT_REST * garbage.YOUNG_S), abs=1)
-    assert looks.count(1) == len(looks) // garbage.SECOND
+    assert len(collected) == pytest.approx(100 / 200 / (garbage.AT_REST * garbage.YOUNG_S), abs=1)
+    assert collected.count(1) == len(collected) // garbage.SECOND
 
 
-async def test_many_survivors_get_their_second_look_before_they_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second look takes about as long as the first ones since the last: 60 ms for eight of 8 ms."""
-    clock, cpu_s, look_s = LoopClock(), 0.0, 0.0
-    looks: list[int] = []
+async def test_many_survivors_are_collected_again_before_they_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of generation 1 takes about as long as those of generation 0 since the last: 60 ms for eight of 8 ms."""
+    clock, cpu_s, collection_s = LoopClock(), 0.0, 0.0
+    collected: list[int] = []
 
     def collect(generation: int) -> None:
         nonlocal cpu_s
-        looks.append(generation)
-        cpu_s += look_s
+        collected.append(generation)
+        cpu_s += collection_s
 
     monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
     monkeypatch.setattr(garbage.time, "thread_time", lambda: cpu_s)
@@ -101,13 +101,13 @@ async def test_many_survivors_get_their_second_look_before_they_are_more(monkeyp
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + 0.01)
     for took_s, firsts in ((0.9 * garbage.SURVIVED_S, 2), (1.1 * garbage.SURVIVED_S, 1), (1e-4, garbage.SECOND - 1)):
-        look_s = took_s
-        while 1 not in looks:  # a look of before
+        collection_s = took_s
+        while 1 not in collected:  # one of before
             await clock.sleep(garbage.SHORTEST_S)
-        looks.clear()
-        while looks.count(1) < 3:
+        collected.clear()
+        while collected.count(1) < 3:
             await clock.sleep(garbage.SHORTEST_S)
-        assert looks == ([0] * firsts + [1]) * 3
+        assert collected == ([0] * firsts + [1]) * 3
     await _cancelled(task)
 
 
@@ -122,9 +122,9 @@ class Counting(LoopClock):
 
 
 async def test_a_process_that_comes_to_rest_wakes_up_as_seldom_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, looks = Counting(), iter(range(1_000_000))
+    clock, calls = Counting(), iter(range(1_000_000))
     monkeypatch.setattr(garbage.time, "process_time", lambda: min(clock.monotonic(), busy_until))
-    monkeypatch.setattr(garbage.time, "thread_time", lambda: next(looks) * 2 * garbage.LONG_S)
+    monkeypatch.setattr(garbage.time, "thread_time", lambda: next(calls) * 2 * garbage.LONG_S)
     busy_until = clock.monotonic() + garbage.START_S + 2
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + 3)
@@ -134,7 +134,7 @@ async def test_a_process_that_comes_to_rest_wakes_up_as_seldom_as_before(monkeyp
     assert clock.sleeps - before <= 10 / garbage.YOUNG_S + 10 / garbage.PERIOD_S + 2
 
 
-def test_looks_that_take_long_are_more_frequent_and_short_ones_less() -> None:
+def test_collections_that_take_long_are_more_frequent_and_short_ones_less() -> None:
     pauses = [garbage.YOUNG_S]
     for took_s in [2 * garbage.LONG_S] * 5 + [garbage.LONG_S / 2] * 2 + [garbage.LONG_S / 8] * 5:
         pauses.append(garbage.pause_s(pauses[-1], took_s))
@@ -171,7 +171,7 @@ async def test_garbage_among_old_objects_is_found_when_there_is_much(
     assert (freed() is None) is found
 
 
-async def test_a_busy_process_looks_at_all_objects_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_busy_process_collects_all_objects_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = LoopClock()
     thawed: list[float] = []
     monkeypatch.setattr(garbage, "YOUNG_S", garbage.PERIOD_S)
@@ -188,7 +188,7 @@ async def test_a_busy_process_looks_at_all_objects_less_often(monkeypatch: pytes
     assert len(thawed) == 4  # the first one at once
 
 
-def test_a_collector_that_looks_at_parts_of_all_objects_looks_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_of_parts_of_all_objects_collects_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of Python 3.14.0 to 3.14.4, which knows no third threshold."""
     given: list[tuple[int, ...]] = []
     monkeypatch.setattr(garbage.gc, "get_threshold", lambda: (*given[-1][:2], 0) if given else (700, 10, 0))
@@ -200,16 +200,16 @@ def test_a_collector_that_looks_at_parts_of_all_objects_looks_at_few(monkeypatch
 
 async def test_such_a_collector_is_asked_for_young_objects_only(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = LoopClock()
-    looks: list[int] = []
+    collected: list[int] = []
     monkeypatch.setattr(garbage.gc, "get_threshold", lambda: (700, 10, 0))
     monkeypatch.setattr(garbage.gc, "set_threshold", lambda *values: None)
-    monkeypatch.setattr(garbage.gc, "collect", looks.append)
+    monkeypatch.setattr(garbage.gc, "collect", collected.append)
     monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + 3 * garbage.SECOND * garbage.YOUNG_S)
     await _cancelled(task)
-    assert len(looks) > garbage.SECOND
-    assert set(looks) == {0}
+    assert len(collected) > garbage.SECOND
+    assert set(collected) == {0}
 
 
 async def _cancelled_at_once() -> None:
