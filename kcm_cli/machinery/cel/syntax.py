@@ -18,7 +18,7 @@ class Constant(msgspec.Struct, frozen=True):
 
 
 class Ident(msgspec.Struct, frozen=True):
-    """A name. ``rooted``: written with a leading dot."""
+    """A name, with a dot before it if it was written with one."""
 
     offset: int
     name: str

@@ -118,7 +118,7 @@ def precondition(field: str, wanted: object, known: object) -> str:
 
 
 def storage_conflict(info: ResourceInfo, name: str, key: str, field: str, wanted: object, known: object) -> ApiError:
-    """409: a precondition failed in upstream's storage layer. ``key``: see ``objects.storage_key``."""
+    """409: a precondition failed in upstream's storage layer. ``key``: see ``Core.storage_key``."""
     why = precondition(field, wanted, known)
     text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
     return conflict(*info.named, name, text)

@@ -38,7 +38,7 @@ class Disk(msgspec.Struct, frozen=True):
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A term of pod affinity or anti-affinity. ``everywhere``: it matches pods of all namespaces."""
+    """A term of pod affinity or anti-affinity: pods that it selects in these namespaces, and in selected ones."""
 
     topology_key: str
     selector: Selector

@@ -23,7 +23,7 @@ _DUPLICATES = (
 
 
 def ordered(info: ResourceInfo, doc: Tree) -> Tree:
-    """The document with kind, apiVersion and metadata first, as it is stored (see ``answers``)."""
+    """The document with kind, apiVersion and metadata first, as it is stored (see ``responses``)."""
     if "metadata" not in doc:
         doc["metadata"] = {}
     first: Tree = {"kind": info.kind, "apiVersion": info.api_version, "metadata": doc["metadata"]}
