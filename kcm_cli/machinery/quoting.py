@@ -1,5 +1,7 @@
 """Text in messages: in double quotes as Go prints it, with escape sequences, shortened."""
 
+from collections.abc import Sequence
+
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
@@ -31,6 +33,12 @@ def escaped(text: str) -> str:
 def bounded(text: str, limit: int) -> str:
     """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """``a, b, c and 2 more``: the first names, and how many there are besides."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def _escape(char: str) -> str:

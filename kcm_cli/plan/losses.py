@@ -10,6 +10,7 @@ from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
+from kcm_cli.machinery.quoting import listed
 from kcm_cli.plan.answer import Availability, Object
 from kcm_cli.plan.formatting import span
 from kcm_cli.plan.observe import PODS, SLICES, Observer, endpoints_of, is_ready, ready_of, seen
@@ -137,9 +138,7 @@ def _share(before: Serving, now: Serving) -> bool:
 
 
 def _names(objects: Collection[Object]) -> str:
-    names = [str(one) for one in sorted(objects)]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return listed([str(one) for one in sorted(objects)], _NAMED)
 
 
 def lost_data(

@@ -12,6 +12,7 @@ from kcm_cli.api.short_names import kind_in
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import listed
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config, ConfigError
 from kcm_cli.manager.controller_map import all_controllers
@@ -151,20 +152,14 @@ def _risks(
         if one.kind != "image" and (one.kind, one.about) not in known
     ]
     found.sort(key=lambda one: (one.kind, one.about, one.text))
-    return (Risk(f"if {_some(images)} cannot be pulled", tuple(found)),) if found else ()
+    return (Risk(f"if {listed(images, _SHOWN)} cannot be pulled", tuple(found)),) if found else ()
 
 
 def _read_enough(snapshot: Snapshot) -> Iterator[str]:
     if missing := unread(snapshot):
-        yield f"what could not be read makes no difference: {_some(missing)}"
+        yield f"what could not be read makes no difference: {listed(missing, _SHOWN)}"
     if policies := sorted({name for _, name in unread_parameters(snapshot)}):
-        yield f"policies whose parameters were not read make no difference: {_some(policies)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{shown}{more}"
+        yield f"policies whose parameters were not read make no difference: {listed(policies, _SHOWN)}"
 
 
 def configured(flags: Sequence[str]) -> Config:

@@ -12,6 +12,7 @@ from kcm_cli.component.virtual import run
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
+from kcm_cli.machinery.quoting import listed
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
 from kcm_cli.plan.answer import Availability, Object
@@ -256,8 +257,7 @@ def _notes(twin: Twin) -> Iterator[str]:
     if twin.loaded.uncounted:
         yield f"{twin.loaded.uncounted} ConfigMaps and Secrets that quotas count: they are too many to stand in for"
     for kind, names in _uncalled(twin.store):
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"not called: {kind} {', '.join(names[:_NAMED])}{more}"
+        yield f"not called: {kind} {listed(names, _NAMED)}"
     others = _other_schedulers(twin)
     if others:
         yield f"pods of other schedulers stay Pending: {', '.join(others)}"

@@ -11,7 +11,7 @@ from typing import Any
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.logs import V4
 from kcm_cli.component.metrics import Registry
-from kcm_cli.machinery.quoting import bounded
+from kcm_cli.machinery.quoting import bounded, listed
 from kcm_cli.machinery.recent import Bounded, Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import FOREIGN_LIMIT
@@ -133,6 +133,5 @@ class ObjectErrors:
             found.setdefault(resource, []).append(key or "(without a name)")
         lines: list[str] = []
         for resource, keys in sorted(found.items()):
-            more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-            lines.append(f"{len(keys)} objects of {resource} cannot be decoded: {', '.join(keys[:SHOWN])}{more}")
+            lines.append(f"{len(keys)} objects of {resource} cannot be decoded: {listed(keys, SHOWN)}")
         return lines
