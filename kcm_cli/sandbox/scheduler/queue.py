@@ -11,6 +11,7 @@ upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 
 import asyncio
 import heapq
+import logging
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
@@ -24,6 +25,7 @@ from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.scheduler.hints import Hint
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 
+log = logging.getLogger(__name__)
 BACKOFF_S, BACKOFF_MAX_S = 1.0, 10.0
 LONGEST_WAIT_S = 300.0
 AT_ONCE = 500
@@ -74,6 +76,15 @@ class Queued(msgspec.Struct):
         return min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(max(count - 1, 0), 10))
 
 
+def _may_help(helps: Hint, queued: Queued) -> bool:
+    """Whether a change may help a pod, also where that cannot be told: one pod costs the others nothing."""
+    try:
+        return helps(queued.info, queued.plugins)
+    except Exception as error:
+        log.error("Cannot tell whether a change helps", extra={"fields": {"pod": queued.info.key}}, exc_info=error)
+        return True
+
+
 def _always(_: Queued) -> bool:
     return True
 
@@ -120,7 +131,7 @@ class SchedulingQueue:
             self._activate(queued)
             return
         queued.info = info
-        if helps is not None and queued.place is QueuePart.UNSCHEDULABLE and helps(info, queued.plugins):
+        if helps is not None and queued.place is QueuePart.UNSCHEDULABLE and _may_help(helps, queued):
             self._move(queued, current())
 
     def remove(self, key: str) -> None:
@@ -183,7 +194,7 @@ class SchedulingQueue:
 
     def wake_where(self, helps: Hint) -> None:
         """Queue the pods that a change may help."""
-        self._wake(lambda queued: helps(queued.info, queued.plugins))
+        self._wake(lambda queued: _may_help(helps, queued))
 
     def flush(self) -> None:
         """Queue pods that have waited for the maximum time."""

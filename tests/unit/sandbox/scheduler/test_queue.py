@@ -47,6 +47,22 @@ async def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters(queue, cl
     assert await taken(queue) == "a"
 
 
+async def test_a_change_of_which_it_cannot_be_told_whether_it_helps_may_help(queue, clock):
+    for name in "abc":
+        queue.add(pod(name))
+        await queue.pop()
+        queue.fail(f"default/{name}", FIT)
+    await clock.sleep(60)
+
+    def helps(info, by):
+        if info.pod.name == "a":
+            raise ValueError("odd")
+        return info.pod.name == "c"
+
+    queue.wake_where(helps)
+    assert [await taken(queue) for _ in range(3)] == ["a", "c", None]
+
+
 async def test_many_waiting_pods_are_looked_at_in_turns(queue, clock, monkeypatch):
     monkeypatch.setattr(scheduling_queue, "AT_ONCE", 2)
     for name in "abc":
