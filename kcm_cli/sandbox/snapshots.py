@@ -15,7 +15,7 @@ from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
 from kcm_cli.sandbox.apiserver.store import Store, Stored
-from kcm_cli.sandbox.kubelet_api.talks import Key, Spoken
+from kcm_cli.sandbox.kubelet_api.attached import Key, RunOutput
 from kcm_cli.sandbox.nodes.empty_dirs import Left
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
@@ -38,7 +38,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     ending: frozenset[str] = frozenset()
     written: Mapping[str, Left] = msgspec.field(default_factory=dict)
     cluster: str = ""
-    spoken: Mapping[Key, Spoken] = msgspec.field(default_factory=dict)
+    spoken: Mapping[Key, RunOutput] = msgspec.field(default_factory=dict)
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object is restored or removed."""

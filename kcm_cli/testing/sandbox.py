@@ -660,14 +660,14 @@ class Sandbox:
         self._server.api.faults.clear()
         self._cluster.nodes.restore_images()
         kubelets = self._server.api.kubelets
-        kubelets.commands.written, kubelets.talks.spoken = snapshot.written, snapshot.spoken
+        kubelets.commands.written, kubelets.attached.outputs = snapshot.written, snapshot.spoken
         written = snapshots.restore(self._server.store, snapshot)
         self._cluster.nodes.restored({one.key: one.revision for gvr, one in written if gvr == PODS.gvr})
         return len(written)
 
     def _take(self) -> Snapshot:
         taken, kubelets = snapshots.take(self._server.store), self._server.api.kubelets
-        spoken = kubelets.talks.spoken
+        spoken = kubelets.attached.outputs
         return replace(taken, written=kubelets.commands.written, spoken=spoken, cluster=str(self._folder))
 
     def _override(self, change: Callable[[Overrides], None]) -> None:

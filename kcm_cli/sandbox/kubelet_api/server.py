@@ -31,12 +31,12 @@ from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_resp
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
+from kcm_cli.sandbox.kubelet_api.attached import CAT, AttachedPrograms, echoed
 from kcm_cli.sandbox.kubelet_api.commands import Commands
-from kcm_cli.sandbox.kubelet_api.feeding import MOST_INPUT, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
-from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
+from kcm_cli.sandbox.kubelet_api.remote_commands import MOST_INPUT, WHY, RemoteCommands, bare, ended, failed, is_shell
 from kcm_cli.sandbox.nodes.annotations import EXEC, EXEC_CODE, FORWARD, LOGS, PREFIX, number_of
 from kcm_cli.sandbox.nodes.container_program import is_pause
 from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
@@ -154,8 +154,8 @@ class KubeletApi:
         self._clock = clock
         self._simulated = SimulatedAddresses(store, service_ranges)
         self.commands = Commands(store, clock, issue)
-        self._feeding = Feeding(self.commands, clock)
-        self.talks = Talks(self.commands, self._feeding, clock)
+        self._remote = RemoteCommands(self.commands, clock)
+        self.attached = AttachedPrograms(self.commands, self._remote, clock)
         self._left: set[asyncio.Future[Doc]] = set()
         """The programs whose clients have gone."""
         self._read: dict[tuple[str, str, Run], datetime] = {}
@@ -210,7 +210,7 @@ class KubeletApi:
     async def _overheard(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
         """As ``_followed``, of a program that waits for its input."""
         run, changes = log.run, Changes(self._store, pod)
-        with closing(changes), self.talks.overheard(pod, name, run, changes.wake) as written:
+        with closing(changes), self.attached.followed(pod, name, run, changes.wake) as written:
             lines = _Lines(run)
             if past := chosen.past(lines.until(written, None)):
                 yield past
@@ -265,8 +265,8 @@ class KubeletApi:
         if text is not None:
             return _Log(run, until, [(run.started, line) for line in lines_of(text)])
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
-        if container is not None and self.talks.waits(pod, container):
-            lines = _timed(run, whole_lines(self.talks.written(pod, name, run), _lasted_s(run, run.finished)))
+        if container is not None and self.attached.waits(pod, container):
+            lines = _timed(run, whole_lines(self.attached.written(pod, name, run), _lasted_s(run, run.finished)))
             return _Log(run, until, lines, is_heard=True)
         if container is None or not (container.command or container.args):
             if container is None or not is_pause(container):
@@ -365,25 +365,25 @@ class KubeletApi:
 
     def _command(self, pod: Pod, current: Run, name: str, command: tuple[str, ...], wanted: Wanted) -> remote.Program:
         """The response to a command that is simulated. It is run when the client has its streams."""
-        feeding, container = self._feeding, next(each for each in containers_of(pod.view) if each.name == name)
+        commands, container = self._remote, next(each for each in containers_of(pod.view) if each.name == name)
         scripted = wanted.stdin and not wanted.tty
         if bare(command) in CAT and wanted.stdin:
             return echoed
         if is_shell(command) and wanted.stdin:
-            return partial(feeding.script if scripted else feeding.terminal, pod, container, command)
+            return partial(commands.script if scripted else commands.terminal, pod, container, command)
 
         async def run(console: Console) -> Doc:
-            if not command and wanted.stdin and self.talks.waits(pod, container):
-                talk = self._while_running(partial(self.talks.talk, pod, container, current), pod, name)
-                await self._to_its_end(talk, console, whole=container.stdin_once)
+            if not command and wanted.stdin and self.attached.waits(pod, container):
+                attaching = self._while_running(partial(self.attached.attach, pod, container, current), pod, name)
+                await self._to_its_end(attaching, console, whole=container.stdin_once)
                 return ended(0)
             if not command:
                 return await self._attached(pod, name, current, console)
             if scripted and self.commands.started(pod, container, "").reads(command):
-                return await feeding.input(pod, container, command, console)
+                return await commands.input(pod, container, command, console)
             if wanted.stdin and wanted.tty:
-                return await feeding.on_terminal(pod, container, command, console)
-            return await feeding.carried_out(self.commands.run(pod, container, command), console, (pod.key, name))
+                return await commands.on_terminal(pod, container, command, console)
+            return await commands.carried_out(self.commands.run(pod, container, command), console, (pod.key, name))
 
         return run
 

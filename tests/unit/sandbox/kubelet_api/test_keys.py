@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.kubelet_api.attached import echoed
 from kcm_cli.sandbox.kubelet_api.keys import MOST_LINE, Keys
-from kcm_cli.sandbox.kubelet_api.talks import echoed
 from kcm_cli.sandbox.streams.remote import Wanted
 
 pytestmark = pytest.mark.real_time

@@ -1,4 +1,7 @@
-"""Runs commands in containers for clients that send input: a shell gets its script line by line, others all of it."""
+"""Runs commands in containers for connected clients, as those of ``kubectl exec`` and ``attach``.
+
+A shell gets its script line by line, other commands get all of the input.
+"""
 
 import re
 from collections import deque
@@ -37,7 +40,7 @@ _OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
 _CANNOT = 126
 
 
-class Feeding:
+class RemoteCommands:
     """See the module."""
 
     def __init__(self, commands: Commands, clock: Clock) -> None:

@@ -13,9 +13,9 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
-from kcm_cli.sandbox.kubelet_api.feeding import Feeding, bare, ended, is_shell
 from kcm_cli.sandbox.kubelet_api.keys import INTERRUPTED, Keys
 from kcm_cli.sandbox.kubelet_api.pods import Pod, Run
+from kcm_cli.sandbox.kubelet_api.remote_commands import RemoteCommands, bare, ended, is_shell
 from kcm_cli.sandbox.nodes.container_program import is_pause, program_of
 from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.streams.pipe import Pipe
@@ -29,7 +29,7 @@ _MOST_RUNS, _MOST_WRITTEN = 64, 1 << 20
 """The limits for runs whose output is kept, but for those with clients, and for the bytes of each."""
 Key = tuple[str, str, int]
 """The uid of a pod, the name of a container, and the number of its run."""
-Spoken = tuple[datetime, tuple[Written, ...]]
+RunOutput = tuple[datetime, tuple[Written, ...]]
 """When a run began, and what was written in it."""
 
 
@@ -58,28 +58,28 @@ class _Record(msgspec.Struct):
         self.size = sum(len(text.encode("utf-8", "surrogateescape")) for _, text, _ in written)
 
 
-class Talks:
+class AttachedPrograms:
     """Runs the programs that read their input while clients are attached, and keeps what they write."""
 
-    def __init__(self, commands: Commands, feeding: Feeding, clock: Clock) -> None:
+    def __init__(self, commands: Commands, remote: RemoteCommands, clock: Clock) -> None:
         self._commands = commands
-        self._feeding = feeding
+        self._remote = remote
         self._clock = clock
         self._written: OrderedDict[Key, _Record] = OrderedDict()
         """The output of runs, the last one with a new client at the end."""
 
     @property
-    def spoken(self) -> Mapping[Key, Spoken]:
+    def outputs(self) -> Mapping[Key, RunOutput]:
         """What programs have written."""
         return {key: (one.began, tuple(one.written)) for key, one in self._written.items()}
 
-    @spoken.setter
-    def spoken(self, spoken: Mapping[Key, Spoken]) -> None:
-        for key in [key for key, one in self._written.items() if key not in spoken and not one.users]:
+    @outputs.setter
+    def outputs(self, outputs: Mapping[Key, RunOutput]) -> None:
+        for key in [key for key, one in self._written.items() if key not in outputs and not one.users]:
             del self._written[key]
         for key, one in self._written.items():
-            one.put(spoken[key][1] if key in spoken else ())
-        for key, (began, written) in spoken.items():
+            one.put(outputs[key][1] if key in outputs else ())
+        for key, (began, written) in outputs.items():
             if key not in self._written:
                 self._written[key] = record = _Record(began)
                 record.put(written)
@@ -94,7 +94,7 @@ class Talks:
         return () if record is None else record.written
 
     @contextmanager
-    def overheard(self, pod: Pod, name: str, run: Run, wake: Callable[[], None]) -> Iterator[Sequence[Written]]:
+    def followed(self, pod: Pod, name: str, run: Run, wake: Callable[[], None]) -> Iterator[Sequence[Written]]:
         """What a program has written in a run of a container, which grows. ``wake`` is called when it has."""
         with self._record(pod, name, run) as record:
             record.wakes.append(wake)
@@ -103,21 +103,21 @@ class Talks:
             finally:
                 record.wakes.remove(wake)
 
-    async def talk(self, pod: Pod, container: SimulatedContainer, run: Run, console: Console) -> Doc:
+    async def attach(self, pod: Pod, container: SimulatedContainer, run: Run, console: Console) -> Doc:
         """Run the program with the input of a client, and end the container when it ends."""
         with self._record(pod, container.name, run) as record:
-            return await self._talk(pod, container, _Heard(console, record, self._clock))
+            return await self._attach(pod, container, _Recorded(console, record, self._clock))
 
-    async def _talk(self, pod: Pod, container: SimulatedContainer, heard: "_Heard") -> Doc:
+    async def _attach(self, pod: Pod, container: SimulatedContainer, recorded: "_Recorded") -> Doc:
         words = self._words(pod, container)
         if bare(words) in CAT:
-            found = await echoed(heard, is_first=True)
+            found = await echoed(recorded, is_first=True)
         elif is_shell(words):
-            shell = self._feeding.terminal if heard.wanted.tty else self._feeding.script
-            found = await shell(pod, container, words, heard)
+            shell = self._remote.terminal if recorded.wanted.tty else self._remote.script
+            found = await shell(pod, container, words, recorded)
         else:
-            found = await self._feeding.input(pod, container, words, heard)
-        if container.stdin_once or not heard.input.over:
+            found = await self._remote.input(pod, container, words, recorded)
+        if container.stdin_once or not recorded.input.over:
             self._commands.ended(pod.key, container.name, _code(found))
         return found
 
@@ -162,7 +162,7 @@ class _Input(Pipe):
         return found
 
 
-class _Heard(Console):
+class _Recorded(Console):
     """The streams of a client, whose output is kept."""
 
     def __init__(self, console: Console, record: _Record, clock: Clock) -> None:
@@ -190,7 +190,7 @@ async def echoed(console: Console, *, is_first: bool = False) -> Doc:
 
 
 def _code(status: Doc) -> int:
-    """The exit code of a Status (see ``feeding.ended``), 1 for a program that cannot be simulated."""
+    """The exit code of a Status (see ``remote_commands.ended``), 1 for a program that cannot be simulated."""
     if status.get("status") == "Success":
         return 0
     details = status.get("details")

@@ -11,8 +11,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
 from kcm_cli.sandbox.kubelet_api.commands import Commands
-from kcm_cli.sandbox.kubelet_api.feeding import _COUNTED, Feeding, ended
 from kcm_cli.sandbox.kubelet_api.pods import Pod
+from kcm_cli.sandbox.kubelet_api.remote_commands import _COUNTED, RemoteCommands, ended
 from kcm_cli.sandbox.streams.pipe import Pipe
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 
@@ -37,9 +37,9 @@ async def told(*command: str, typed: tuple[str, ...] = (), pause_s: float = 5.0)
     container = {"name": "c", "image": "i", "env": [{"name": "A", "value": "a"}]}
     doc = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "spec": {"containers": [container]}}
     of = Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)
-    feeding = Feeding(Commands(Store(), clock, issue), clock)
+    remote = RemoteCommands(Commands(Store(), clock, issue), clock)
     work = asyncio.ensure_future(
-        feeding.on_terminal(of, of.view.spec.containers[0], command, cast(Console, client)),
+        remote.on_terminal(of, of.view.spec.containers[0], command, cast(Console, client)),
     )
     for keys in typed:
         await clock.sleep(pause_s)
