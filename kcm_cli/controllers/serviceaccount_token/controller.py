@@ -40,6 +40,9 @@ from kcm_cli.runtime.turns import in_turns
 log = logging.getLogger(__name__)
 
 MAX_RETRIES = 10
+AGAIN_S = 60.0
+"""When to look again at a token whose account the cache does not show, and perhaps never will: it may be gone before
+the cache is filled anew, without any event."""
 QUEUE = "serviceaccount_tokens_service"
 
 
@@ -75,27 +78,30 @@ class TokenController:
         if failed is not None:
             raise failed
 
-    async def sync_secret(self, key: str) -> None:
+    async def sync_secret(self, key: str) -> float | None:
         """Fill in a token Secret, or delete it if its account was deleted. For a deleted Secret, remove the account's
         reference."""
         namespace, name, uid, account_name, account_uid = codec.decode(key.encode(), tuple[str, str, str, str, str])
         if not account_name:
-            return
+            return None
         secret = self._secrets.store.get(f"{namespace}/{name}")
         if secret is None or secret.uid != uid:
             if self._known(namespace, account_name, account_uid) is not None:
                 with _logged("Removing secret reference"):
                     await self._forget(namespace, account_name, account_uid, name)
-            return
+            return None
+        if key not in self.secret_key(secret):
+            return None  # it is of another account now, which its event has queued
         with _logged("Getting service account"):
             account = await self._account_of(namespace, account_name, account_uid)
         about = {"secret": kobj(secret), "serviceAccount": KRef(account_name, namespace)}
         if account is None:
             with _logged("Deleting serviceaccount token", about):
                 await self._delete(secret)
-        else:
-            with _logged("Populating serviceaccount token", about):
-                await self._fill(account, secret)
+            return None
+        with _logged("Populating serviceaccount token", about):
+            await self._fill(account, secret)
+        return None if self._known(namespace, account_name, account_uid) is not None else AGAIN_S
 
     def _known(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
         account = self._accounts.store.get(f"{namespace}/{name}")

@@ -218,6 +218,43 @@ async def test_a_stale_cache_without_the_account_deletes_nothing(world: World, c
         assert (await story.data())["token"]
 
 
+async def test_a_token_is_deleted_with_an_account_that_the_cache_never_shows(world: World, config):
+    """As when a list takes the place of a watch: no event says that it is gone."""
+    story = Story(world, config)
+    blind = [False]
+
+    def refuses(request: Request) -> bool:
+        return blind[0] and request.path == "/api/v1/serviceaccounts"
+
+    async with story.running(Refusing(world.server.transport(), refuses)):
+        await world.wait(2)
+        blind[0] = True
+        await world.wait(600)
+        await story.account()
+        await story.secret()
+        await world.wait(2)
+        assert (await story.data())["token"]
+        await world.delete(ACCOUNTS, "robot")
+        await world.wait(70)
+        assert await story.is_deleted()
+
+
+async def test_a_token_that_gets_an_account_while_its_deletion_is_retried_is_kept(world: World, config):
+    story = Story(world, config)
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+    await story.account()
+    await story.secret(account="robto")
+    async with story.running(transport):
+        await world.wait(1)
+        assert transport.refused
+        await world.patch(SECRETS, "token", {"metadata": {"annotations": {NAME: "robot"}}})
+        await world.wait(0.1)
+        broken[0] = False
+        await world.wait(60)
+        assert (await story.data())["token"]
+
+
 async def test_a_token_that_gets_an_account_just_before_its_deletion_is_kept(world: World, config):
     story = Story(world, config)
     await story.account()
