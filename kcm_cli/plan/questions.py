@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kcm_cli.api.short_names import kind_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.meta import OwnerReference, SlimObject
-from kcm_cli.plan.changes import Apply, Change, custom_kinds
+from kcm_cli.plan.changes import Apply, Change, Delete, custom_kinds
 from kcm_cli.plan.collect import defined_kind, item_of, names_of
 from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
@@ -36,7 +37,19 @@ def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot,
             assumed.append(f"objects of kind {kind.kind} in manifests are new: the snapshot has none")
         else:
             assumed.append(f"objects of kind {kind.kind}, which the snapshot does not have, make no difference")
-    return replace(snapshot, collections=collections) if assumed else snapshot, tuple(assumed)
+    whole = replace(snapshot, collections=collections) if assumed else snapshot
+    return whole, (*assumed, *_kept_namespaces(whole, changes))
+
+
+def _kept_namespaces(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
+    """An assumption for each namespace that is deleted while it may have custom resources, whose finalizers keep it."""
+    read = {gvr.group_resource for gvr, one in snapshot.collections.items() if one.read}
+    unread = (item.doc for item in snapshot.items(DEFINITIONS.gvr) if item.name not in read)
+    if any(nested_str(doc, "spec", "scope") == "Namespaced" for doc in unread):
+        for change in changes:
+            if isinstance(change, Delete) and kind_of(change.target.kind) == "Namespace":
+                where = f"custom resources in namespace {change.target.name}"
+                yield f"{where}, which were not read (--include custom), do not keep it"
 
 
 def shown_as_created(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[str]:

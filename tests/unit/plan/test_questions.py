@@ -166,3 +166,17 @@ def test_a_deleted_definition_takes_its_objects_and_their_dependents_along(word:
     change = Delete(Target(word, "things.example.com"))
     found = {(one.action, str(one.about)) for one in planned(taken(change), change).differences}
     assert found >= {("deleted", "Thing sim/one"), ("deleted", "Deployment sim/owned")}
+
+
+@pytest.mark.parametrize("word", ["ns", "namespace", "Namespaces"])
+def test_custom_resources_may_keep_a_namespace_that_is_deleted(word: str) -> None:
+    """By their finalizers: what was not read is an assumption."""
+    change = Delete(Target(word, NAMESPACE))
+    wanted = f"custom resources in namespace {NAMESPACE}, which were not read (--include custom), do not keep it"
+    assert wanted in planned(taken(change), change).assumed
+    runner, world = living(with_operators)
+    whole = runner.run(collect(client(world.server.transport(), world), world.clock, include=("custom",)))
+    assert wanted not in planned(whole, change).assumed
+    assert not any(
+        "custom resources" in one for one in planned(taken(), Delete(Target("deploy", "owned", NAMESPACE))).assumed
+    )
