@@ -20,7 +20,8 @@ OVERRIDES: Mapping[str, bool] = {"ControllerManagerReleaseLeaderElectionLockOnEx
 """Defaults in which kcm differs: a manager that ends gives its lease back, so that the next one need not wait."""
 
 _WHOLE_STAGES = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
-_ABSENT = "PRE-ALPHA"
+ABSENT = "PRE-ALPHA"
+"""The stage of a gate before the release that brings it."""
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ def _at(name: str, emulated: Version) -> Gate:
     for release, default, stage, locked in read_table().gates[name]:
         if parse_version(release) <= emulated:
             chosen = Gate(name, stage, OVERRIDES.get(name, default), locked, False)
-    return chosen or Gate(name, _ABSENT, False, False, False)
+    return chosen or Gate(name, ABSENT, False, False, False)
 
 
 def _read(settings: Iterable[tuple[str, str]]) -> tuple[dict[str, bool], list[str]]:
@@ -143,7 +144,7 @@ def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersio
         return f"unrecognized feature gate: {name} ({hint})"
     if gate.locked and gate.default != value:
         return f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}"
-    if gate.stage == _ABSENT:
+    if gate.stage == ABSENT:
         return (
             f"cannot set feature gate {name} to {_word(value)}, feature is PreAlpha at emulated version "
             f"{version.emulation}, min compatibility version {version.min_compatibility}"

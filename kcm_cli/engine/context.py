@@ -45,6 +45,8 @@ class Gates(Protocol):
 
 DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 """Answers /debug/controllers/NAME/PATH: (path, query) to (content type, body)."""
+DebugTable = dict[str, dict[str, DebugHandler]]
+"""The handlers of all controllers, by controller and path."""
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,13 +42,17 @@ class Logged(SyncError):
         self.error = error
 
 
+UNHANDLED, UNHANDLED_LOGGER = "Unhandled Error", "UnhandledError"
+"""The message and the logger of client-go's HandleError."""
+
+
 class Failures(msgspec.Struct, frozen=True, kw_only=True):
     """How failed syncs of a queue are logged.
 
     retried, dropped: the messages of a key that is retried, and of one that is given up. level, dropped_level: their
     levels. key: the field with the key; "" for none. ref: whether it names an object. err: the text of the error, with
-    {key} and {error}. end: of the error that follows
-    where ``dropped`` is none. retries: the field of ``dropped`` with the number of retries; "" for none.
+    {key} and {error}. end: the message of the error that follows ``dropped`` where that is below ERROR. retries: the
+    field of ``dropped`` with the number of retries; "" for none.
     """
 
     retried: str
@@ -58,13 +62,8 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     ref: bool = False
     err: str = "{error}"
-    end: str = "Unhandled Error"
+    end: str = UNHANDLED
     retries: str = ""
-
-
-UNHANDLED_LOGGER = "UnhandledError"
-UNHANDLED = "Unhandled Error"
-"""The message of client-go's HandleError."""
 
 
 def unhandled(err: str = "{error}") -> Failures:

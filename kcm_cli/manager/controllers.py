@@ -26,7 +26,7 @@ from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState
-from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
+from kcm_cli.engine.context import Common, ControllerContext, DebugTable, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, count_writes
 from kcm_cli.machinery.meta import number_of
@@ -74,7 +74,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     causes: CauseRing | None = None
     observer: RunningControllers = msgspec.field(default_factory=_unobserved)
-    debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
+    debug: DebugTable = msgspec.field(default_factory=dict)
     caches: "Caches | None" = None
 
     @property
@@ -227,7 +227,7 @@ class _Start:
         run = self._run
         clients = run.root if descriptor.starts_first else run.clients
         name = descriptor.called
-        client = self._door(clients.client(name), descriptor.name)
+        client = Door(clients.client(name), descriptor.name, self._count, self._run.causes)
 
         def recorder_for(source: str) -> ObjectRecorder:
             return self._writer(name, client).recorder(source)
@@ -242,9 +242,6 @@ class _Start:
             start_informers=lambda: self._informers.start(self._tasks),
             debug=run.debug.setdefault(descriptor.name, {}),
         )
-
-    def _door(self, client: Client, controller: str) -> Door:
-        return Door(client, controller, self._count, self._run.causes)
 
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)

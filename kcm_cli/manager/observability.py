@@ -6,21 +6,18 @@ from pathlib import Path
 import yaml
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.featuregates import FeatureGates
+from kcm_cli.component.featuregates import ABSENT, FeatureGates
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
 from kcm_cli.component.metrics.process import ProcessMetrics, StartTimeOnly
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit, go_platform
-from kcm_cli.engine.context import DebugHandler
+from kcm_cli.engine.context import DebugTable
 from kcm_cli.machinery.yaml_errors import load
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.running import RunningControllers
 from kcm_cli.runtime.cause_ring import CauseRing
-
-_ABSENT = "PRE-ALPHA"
-DebugTable = dict[str, dict[str, DebugHandler]]
 
 
 class Observability:
@@ -112,6 +109,6 @@ def show_gates(registry: Registry, gates: FeatureGates) -> None:
         stability=Stability.BETA,
     )
     for gate in gates.values():
-        if gate.stage != _ABSENT:
+        if gate.stage != ABSENT:
             stage = "" if gate.stage == "GA" else gate.stage
             family.labels(gate.name, stage).set(1.0 if gate.enabled else 0.0)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 
 from kcm_cli.component import logs, zpages
 from kcm_cli.component.metrics.process import RESIDENT, START, Tasks
+from kcm_cli.engine.context import DebugTable
 from kcm_cli.manager.configz import configz
-from kcm_cli.manager.observability import DebugTable, Observability
+from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
 from kcm_cli.manager.server import handlers
 from kcm_cli.manager.server.causes import page as causes_page
