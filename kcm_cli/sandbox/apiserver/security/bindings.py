@@ -148,7 +148,7 @@ class Bindings:
         scope = self._by_subject.get(namespace)
         if not scope:
             return
-        keys = [f"u:{user.name}", *(f"g:{group}" for group in user.groups)]
+        keys = dict.fromkeys([f"u:{user.name}", *(f"g:{group}" for group in user.groups)])
         found: dict[str, Tree] = {}
         for key in keys:
             found.update(scope.get(key, {}))

@@ -197,10 +197,11 @@ def _has_defaults(spec: Spec) -> bool:
 
 def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     known = [version.name for version in spec.versions]
+    own = any(version.subresources is not None for version in spec.versions)
     for index, version in enumerate(spec.versions):
         path = f"spec.versions[{index}]"
         yield from LABEL(version.name, f"{path}.name")
-        yield from _version(spec, version, path, rules)
+        yield from _version(version, version.subresources if own else spec.subresources, path, rules)
     if len(set(known)) != len(known):
         yield _shown(spec, "must contain unique version names")
     if sum(1 for version in spec.versions if version.own.get("storage")) != 1:
@@ -214,13 +215,12 @@ def _shown(spec: Spec, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", "spec.versions", f"Invalid value: {shown_go(go_versions(spec))}: {detail}")
 
 
-def _version(spec: Spec, version: Version, path: str, rules: _Rules) -> Iterator[FieldError]:
+def _version(version: Version, subresources: Tree | None, path: str, rules: _Rules) -> Iterator[FieldError]:
     for problem in _warning_problems(version.own):
         yield invalid(f"{path}.deprecationWarning", version.own.get("deprecationWarning"), problem)
-    parts_ = version.subresources if any(one.subresources is not None for one in spec.versions) else spec.subresources
     if version.schema is not None:
         where = f"{path}.schema.openAPIV3Schema"
-        yield from check_validation(version.schema, where, rules.strict, status=_has_status(parts_))
+        yield from check_validation(version.schema, where, rules.strict, status=_has_status(subresources))
     yield from check_subresources(version.subresources or {}, f"{path}.subresources")
     for index, column in enumerate(version.columns):
         yield from check_column(column, f"{path}.additionalPrinterColumns[{index}]")

@@ -4,7 +4,6 @@ upstream: pkg/apis/admissionregistration/validation/validation.go#ValidateValida
 #ValidateMutatingAdmissionPolicy
 """
 
-from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import admission_rules, common
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -61,15 +60,14 @@ def types(spec: Tree) -> Variables:
 
 def validate_variables(spec: Tree) -> Errors:
     params = spec.get("paramKind") is not None
-    for index, variable in enumerate(spec.get("variables") or ()):
+    variables = common.environments(spec.get("variables") or (), params=params)
+    for index, (variable, known) in enumerate(variables):
         name, path = variable.get("name", ""), f"spec.variables[{index}]"
         if not name.strip():
             yield errors.required(f"{path}.name", "name is not specified")
         elif not common.is_identifier(name):
             yield errors.invalid(f"{path}.name", name, "must be a valid CEL identifier")
-        known = common.variable_types((spec.get("variables") or [])[:index], params=params)
-        types_ = environment(params=params, variables=known or {})
-        yield from common.validate_expression(variable, path, (), types_, "expression is not specified")
+        yield from common.validate_expression(variable, path, (), known, "expression is not specified")
 
 
 def _param_ref(ref: Tree, path: str) -> Errors:

@@ -1,7 +1,7 @@
 """What the kinds of admissionregistration share."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
@@ -52,12 +52,21 @@ def checked_expression(text: str, path: str, returns: Sequence[cel.Type], known:
     return [errors.internal(path, f"program instantiation failed: {failed}")] if failed else []
 
 
-def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
-    """The types of variables, each of which can use earlier ones."""
+def environments(variables: Sequence[Tree], *, params: bool) -> Iterator[tuple[Tree, cel.Environment]]:
+    """Each variable with its environment, which has the earlier ones until the next one is asked for."""
     found: dict[str, cel.Type] = {}
     for variable in variables:
-        known = environment(params=params, variables=dict(found))
+        known = environment(params=params, variables=found)
+        yield variable, known
         found[variable.get("name", "")] = variable_type(variable.get("expression", ""), known)
+
+
+def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
+    """The types of variables, each of which can use earlier ones."""
+    found = {
+        variable.get("name", ""): variable_type(variable.get("expression", ""), known)
+        for variable, known in environments(variables, params=params)
+    }
     return found or None
 
 

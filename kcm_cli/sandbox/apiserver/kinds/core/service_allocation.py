@@ -60,6 +60,12 @@ class Reservation:
         self.dry_run = dry_run
         self.ips: set[str] = set()
         self.ports: set[int] = set()
+        self.highest = 0
+
+    def hold(self, port: int) -> None:
+        """Allocate a port."""
+        self.ports.add(port)
+        self.highest = max(self.highest, port)
 
 
 class ServiceAllocator:
@@ -197,13 +203,14 @@ class ServiceAllocator:
         spec = doc["spec"]
         by_port: dict[int, int] = {}
         ports = spec.get("ports") or []
+        wanted = {port.get("port"): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
         for index, port in enumerate(ports):
             if not port.get("nodePort") and not families.needs_node_port(spec):
                 continue
             number = port.get("port", 0)
             shared = by_port.get(number, 0)
             if not shared:
-                asked = next((p["nodePort"] for p in ports if p.get("port") == number and p.get("nodePort")), 0)
+                asked = wanted.get(number, 0)
                 shared = by_port[number] = asked or self._next_port(held)
                 if asked:
                     self._take_port(doc, asked, index, held)
@@ -238,13 +245,13 @@ class ServiceAllocator:
             text = f"failed to allocate requested HealthCheck NodePort {wanted}: {reason}"
             raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
         else:
-            held.ports.add(wanted)
+            held.hold(wanted)
 
     def _take_port(self, doc: Tree, port: int, index: int, held: Reservation) -> None:
         if reason := self._port_refusal(port, held):
             error = errors.invalid(f"spec.ports[{index}].nodePort", port, reason)
             raise invalid(self._resource, doc["metadata"].get("name", ""), [error])
-        held.ports.add(port)
+        held.hold(port)
 
     def _port_refusal(self, port: int, held: Reservation) -> str:
         # upstream: in a dry run, portallocator/operation.go#Allocate checks only whether the port is allocated
@@ -254,15 +261,15 @@ class ServiceAllocator:
 
     def _next_port(self, held: Reservation) -> int:
         if held.dry_run:
-            port = max(held.ports, default=_LAST_PORT + 1) + 1
-            held.ports.add(port)
+            port = (held.highest or _LAST_PORT + 1) + 1
+            held.hold(port)
             return port
         size = _LAST_PORT - _FIRST_PORT + 1
         start = self._random.randrange(size)
         for step in range(size):
             port = _FIRST_PORT + (start + step) % size
             if not self._port_taken(port):
-                held.ports.add(port)
+                held.hold(port)
                 return port
         raise ApiError(500, "InternalError", "Internal error occurred: failed to allocate a nodePort: range is full")
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.crd.checks import definition
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import validate_variables
 from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import validate_failure_policy
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import validate_bindings
 from kcm_cli.sandbox.apiserver.kinds.storage.storageclass import KIND as STORAGE_CLASS
@@ -74,11 +76,24 @@ def ports(names: list[int]) -> list[str]:
     return of_containers({"containers": [{"name": "c", "ports": found}]}, {}, "")
 
 
+def variables(names: list[int]) -> Errors:
+    return validate_variables({"variables": [{"name": f"v{name}", "expression": "1"} for name in names]})
+
+
+def versions(names: list[int]) -> Errors:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    found = [{"name": f"v{name + 1}", "served": True, "storage": name == 0, "schema": schema} for name in names]
+    named = {"group": "a.b", "scope": "Cluster", "names": {"plural": "xs", "kind": "X"}}
+    return definition.validate({"metadata": {"name": "xs.a.b"}, "spec": {**named, "versions": found}})
+
+
 def same_ports(names: list[int]) -> list[str]:
     return header_values(of_containers({"containers": [{"ports": [{"containerPort": 80}] * len(names)}]}, {}, ""))
 
 
-@pytest.mark.parametrize("check", [claims, topologies, spreading, label_keys, devices, overlaps, ports, same_ports])
+@pytest.mark.parametrize(
+    "check", [claims, topologies, spreading, label_keys, devices, overlaps, ports, same_ports, variables, versions]
+)
 def test_other_lists(check: Callable[[list[int]], Any]) -> None:
     assert grows_linearly(lambda size: lambda: list(check(list(range(size)))), 500)
 
