@@ -32,8 +32,6 @@ _MAX = 2**63 - 1
 _MAX_EXPONENT = 1000
 _MAX_TEXT = 2000
 _FAST_DIGITS = 18
-_AT_ONCE = (0, 1, 2, 3, 6, 9)
-"""Powers of ten by which upstream multiplies at once, where an overflow wraps round."""
 _NO_NUMBER = "unable to parse numeric part of quantity"
 
 
@@ -205,15 +203,11 @@ def _held_big(amount: int, scale: int, format_: Format) -> tuple[int, int, Forma
 
 
 def is_whole(value: str) -> bool:
-    """Whether upstream takes a quantity for an integer: its thousandths, in 64 bits, are a multiple of 1,000."""
-    held = parse_held(value.strip(SPACES))
-    scale = held.scale + 3
-    milli = _rescale(held.amount, scale)
-    if -_MAX - 1 <= milli <= _MAX:
-        return milli % 1000 == 0
-    if not held.big and scale not in _AT_ONCE:
-        return True  # multiplied step by step, an overflow is noticed and the result is 0
-    return (milli + _MAX + 1) % (2 * _MAX + 2) % 1000 == (_MAX + 1) % 1000
+    """Whether a quantity is an integer. Raises FormatError.
+
+    upstream loses the size of large ones before 1.38 (kubernetes#141349, #142131)
+    """
+    return parse(value.strip(SPACES)).scale >= 0
 
 
 def from_json(value: object) -> Quantity:

@@ -128,6 +128,11 @@ def validate_tolerations(tolerations: list[Tree], path: str) -> Errors:
         yield from _TOLERATION(item, f"{path}[{index}]")
 
 
+def without_seconds(toleration: Tree) -> frozenset[tuple[str, object]]:
+    """The fields of a toleration without its time."""
+    return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds")
+
+
 def _toleration(item: Tree, path: str) -> Errors:
     operator, toleration = item.get("operator", ""), item.get("value", "")
     effect = item.get("effect", "")

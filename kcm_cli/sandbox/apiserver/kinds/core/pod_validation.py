@@ -147,15 +147,11 @@ def _deadline_problem(new: int | None, old: int | None) -> str:
 def _tolerations(new: list[Tree], old: list[Tree]) -> Errors:
     if new == old:
         return []
-    kept = {_without_seconds(item) for item in new}
-    if any(_without_seconds(item) not in kept for item in old):
+    kept = {scheduling.without_seconds(item) for item in new}
+    if any(scheduling.without_seconds(item) not in kept for item in old):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         return [errors.forbidden("spec.tolerations", detail)]
     return scheduling.validate_tolerations(new, "spec.tolerations")
-
-
-def _without_seconds(toleration: Tree) -> frozenset[tuple[str, object]]:
-    return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds")
 
 
 def _without_updatable(spec: Tree, known: Tree) -> Tree:

@@ -93,13 +93,13 @@ _STATUS = rules.fields(rules.optional("hard", _amounts), rules.optional("used", 
 def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> Errors:
     path = "spec.scopeSelector.matchExpressions"
     items = selector.get("matchExpressions") or ()
+    shown = go_print.internal("core.ScopeSelector", selector)
     for item in items:
         scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), item.get("values") or []
         counted = _SCOPES.get(scope)
         if counted is None:
             yield errors.invalid(f"{path}.scopeName", scope, "unsupported scope")
         else:
-            shown = go_print.internal("core.ScopeSelector", selector)
             unfit = [name for name in limited if name not in counted]
             yield from (errors.invalid(path, shown, "unsupported scope applied to resource") for _ in unfit)
         if scope in _EXISTING and operator != "Exists":

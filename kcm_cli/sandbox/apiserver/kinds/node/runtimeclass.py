@@ -14,12 +14,11 @@ from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quant
 
 def _tolerations(items: list[Tree], path: str) -> Errors:
     yield from scheduling.validate_tolerations(items, path)
-    seen: list[Tree] = []
+    seen: set[frozenset[tuple[str, object]]] = set()
     for index, item in enumerate(items):
-        key = {field: value for field, value in item.items() if field != "tolerationSeconds"}
-        if key in seen:
+        if (key := scheduling.without_seconds(item)) in seen:
             yield errors.duplicate(f"{path}[{index}]", go_print.internal("v1.Toleration", item))
-        seen.append(key)
+        seen.add(key)
 
 
 def _overhead(overhead: Tree, path: str) -> Errors:

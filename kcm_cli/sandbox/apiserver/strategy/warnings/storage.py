@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from kcm_cli.machinery.quantity import is_whole
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Tree
 
 DEPRECATED: Mapping[str, str] = {
@@ -24,15 +23,10 @@ DEPRECATED: Mapping[str, str] = {
 """Warnings about sources of volumes."""
 
 
-@remembered(4096)
-def _is_whole(value: str) -> bool:
-    return is_whole(value)
-
-
 def fraction(amounts: Mapping[str, str] | None, name: str, path: str) -> list[str]:
     """A warning about a quantity of bytes that is not an integer."""
     value = (amounts or {}).get(name)
-    if value is None or _is_whole(value):
+    if value is None or is_whole(value):
         return []
     return [f"{path}[{name}]: fractional byte value {quote(value)} is invalid, must be an integer"]
 
