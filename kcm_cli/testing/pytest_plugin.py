@@ -44,6 +44,8 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("kcm_perturb") is not None or config.getoption("kcm_replay"):
+        if pytest.version_tuple < (8,):
+            raise pytest.UsageError(f"--kcm-perturb needs pytest 8 or newer, and this is {pytest.__version__}")
         _testing()
         # imported here: pytest loads this module in every project
         from kcm_cli.testing.perturb.plugin import Perturbing

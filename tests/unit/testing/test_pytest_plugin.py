@@ -19,6 +19,16 @@ def test_the_plugin_is_loaded_by_any_pytest_that_may_be_installed(monkeypatch: p
     runpy.run_path(pytest_plugin.__file__)
 
 
+def test_a_pytest_that_is_too_old_for_perturbation_says_so(
+    monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    monkeypatch.setattr(pytest, "version_tuple", (7, 4, 4))
+    monkeypatch.setattr(pytest, "__version__", "7.4.4")
+    monkeypatch.setattr(pytestconfig.option, "kcm_perturb", "")
+    with pytest.raises(pytest.UsageError, match="--kcm-perturb needs pytest 8 or newer, and this is 7.4.4"):
+        pytest_plugin.pytest_configure(pytestconfig)
+
+
 class _Broken:
     def report(self, namespace: str) -> str:
         raise ValueError(f"nothing of {namespace}")
