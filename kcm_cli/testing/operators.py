@@ -188,6 +188,9 @@ class Operator:
 
 
 def _check(program: object) -> None:
+    if inspect.iscoroutine(program):
+        program.close()
+        raise TypeError(f"an operator is the function itself, which each start calls: {program.__name__}, not called")
     if not callable(program):
         if not program or isinstance(program, str) or not isinstance(program, Sequence):
             raise TypeError(f"a command is a list of words, as ['./operator', '--flag'], not {program!r}")

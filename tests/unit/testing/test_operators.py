@@ -172,6 +172,14 @@ def test_a_failed_assertion_says_that_the_operator_has_failed():
     assert caught.value.__notes__ == ["the operator has ended: LookupError('no configuration')"]
 
 
+def test_an_operator_that_was_called_already_is_named():
+    async def main(kubeconfig):
+        pass
+
+    with pytest.raises(TypeError, match="the function itself, which each start calls: main, not called"):
+        operator(main("/kubeconfig"))
+
+
 def test_an_operator_that_has_returned_is_no_error():
     async def returns(kubeconfig):
         pass
