@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kcm_cli.cli.plan_text import section
+from kcm_cli.cli.plan_text import first_lines, section
 from kcm_cli.machinery import codec
 from kcm_cli.plan.comparison import Comparison, Unexpected
 from kcm_cli.plan.formatting import span
@@ -59,8 +59,7 @@ def show(found: Comparison, console: Console) -> None:
 
 def _parts(found: Comparison) -> Iterator[RenderableType]:
     yield Text(headline(found), style="bold")
-    for line in found.changes:
-        yield Text(f"  {line}")
+    yield from first_lines([Text(line) for line in found.changes])
     yield Text("")
     good = "green" if found.complete else "yellow"
     yield Text(verdict(found), style=f"bold {good if found.as_planned else 'red'}")

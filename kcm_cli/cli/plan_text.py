@@ -56,8 +56,7 @@ def show(answer: Answer, console: Console) -> None:
 
 def _sections(answer: Answer) -> Iterator[RenderableType]:
     yield Text(headline(answer), style="bold")
-    for line in answer.changes:
-        yield Text(f"  {line}")
+    yield from first_lines([Text(line) for line in answer.changes])
     yield Text("")
     yield Text(
         verdict(answer), style="bold red" if _fresh(answer) else f"bold {'yellow' if answer.assumed else 'green'}"
@@ -134,6 +133,11 @@ def section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
         return
     yield Text("")
     yield Text(title, style="bold")
+    yield from first_lines(lines)
+
+
+def first_lines(lines: Sequence[Text]) -> Iterator[Text]:
+    """The lines, indented; of many, the first ones."""
     for line in lines[:_MOST]:
         for part in line.split("\n"):
             yield Text("  ").append_text(part)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count, islice
 
 import msgspec
 from msgspec.structs import replace
@@ -49,6 +50,7 @@ _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "repli
 _KUSTOMIZATION = "kustomize.config.k8s.io"
 _LONGEST = 300
 """Characters of a warning."""
+_LONGEST_LABEL = 63
 
 
 class Applying(msgspec.Struct):
@@ -169,9 +171,11 @@ class Applying(msgspec.Struct):
     async def _add(self, change: AddNode) -> None:
         stored = self.twin.store.get(NODES, "", self._nodes(change.like)[0])
         assert stored is not None
-        for number in range(1, change.count + 1):
-            doc = node_like(stored.copy(), f"{change.like}-copy-{number}", format_time(self.twin.clock.now()))
-            with self._reported(Object("Node", "", f"{change.like}-copy-{number}")):
+        names = (f"{change.like}-copy-{number}" for number in count(1))
+        free = (name for name in names if self.twin.store.get(NODES, "", name) is None)
+        for name in islice(free, change.count):
+            doc = node_like(stored.copy(), name, format_time(self.twin.clock.now()))
+            with self._reported(Object("Node", "", name)):
                 await self.twin.client.create(NODE_RESOURCE, "", doc)
 
     # -- objects
@@ -368,7 +372,7 @@ def held_back(kind: str, doc: Doc) -> str:
 def node_like(node: Doc, name: str, now: str) -> Doc:
     """The body of a new Node with the properties of another one."""
     status = nested_map(node, "status")
-    labels = {**nested_map(node, "metadata", "labels"), HOSTNAME: name}
+    labels = {**nested_map(node, "metadata", "labels"), HOSTNAME: name[-_LONGEST_LABEL:].lstrip("-._")}
     keeps = ("capacity", "allocatable", "nodeInfo", "daemonEndpoints", "declaredFeatures", "features")
     conditions: list[object] = [
         {**one, "lastHeartbeatTime": now, "lastTransitionTime": now}

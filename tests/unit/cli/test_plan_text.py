@@ -1,12 +1,32 @@
 """The text of ``kcm plan``."""
 
-import pytest
+from functools import cache
+from io import StringIO
 
-from kcm_cli.cli.plan_text import condensed, describe, when
-from kcm_cli.plan import Happening, Object
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from kcm_cli.cli.plan_text import condensed, describe, show, when
+from kcm_cli.plan import Answer, Happening, Object, Options, Scale, Target, plan
+from tests.unit.plan.clusters import settled
 
 TICK, NIGHTLY = Object("CronJob", "default", "tick"), Object("CronJob", "default", "nightly")
 WORK = Object("Job", "default", "work")
+
+
+@cache
+def small() -> Answer:
+    return plan(settled(), [Scale(Target("deploy", "web", "sim"), 5)], Options(horizon_s=1))
+
+
+@pytest.mark.parametrize(("count", "more"), [(40, []), (41, ["  and 1 more (-o json has all)"])])
+def test_the_verdict_is_not_behind_hundreds_of_changes(count: int, more: list[str]) -> None:
+    console = Console(width=200, record=True, file=StringIO())
+    show(replace(small(), changes=tuple(f"apply ConfigMap {number}" for number in range(count))), console)
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert lines[40:41] + more == lines[40 : 41 + len(more)] == ["  apply ConfigMap 39", *more]
+    assert lines[42 + len(more)] == "Nothing ends differently."
 
 
 def test_repeated_changes_are_summarised() -> None:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from kcm_cli.api.core import PODS
+from kcm_cli.api.well_known import HOSTNAME
 from kcm_cli.plan import (
     AddNode,
     Answer,
@@ -82,6 +83,14 @@ def test_pods_beyond_the_capacity_are_pending() -> None:
     assert "Too many pods" in problem.text
     room = plan(crowded(), (Scale(WEB, 36), AddNode("node-1")), Options(120))
     assert [one for one in room.problems if one.kind == "pending"] == []
+
+
+def test_nodes_are_added_under_names_that_are_free() -> None:
+    """Of a long name, the label has what fits into one."""
+    answer = plan(settled(), [AddNode("node-1"), AddNode("node-1", 2)], Options(5))
+    names = [one.about.name for one in answer.differences if one.about.kind == "Node" and one.action == "created"]
+    assert names == ["node-1-copy-1", "node-1-copy-2", "node-1-copy-3"] and answer.problems == ()
+    assert node_like({}, f"a.{'b' * 62}", "now")["metadata"]["labels"][HOSTNAME] == "b" * 62
 
 
 def test_a_new_image_rolls_out() -> None:
