@@ -16,11 +16,14 @@ from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.mapper import NoMatch
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.turns import Turns
 
 SCALED: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
 """The kinds whose sizes are read from caches."""
+_CACHED = frozenset(kind.gvr.group_resource for kind in SCALED)
 
 
 class ScaleUnknown(SyncError):
@@ -40,7 +43,7 @@ class Scales:
 
         The controller of a pod that is being deleted may be gone before it, as an old ReplicaSet beyond the history.
         That of a pod that has ended need not have a scale either, as a Job: no budget keeps such a pod from being
-        evicted. It counts if the caches have it.
+        evicted. It counts if it has one.
         """
         found: dict[str, tuple[str, int] | None] = {}
         ended: dict[str, tuple[OwnerReference, str]] = {}
@@ -59,14 +62,28 @@ class Scales:
             if found[ref.uid] is None and not pod.deleting:
                 raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
         for uid, (ref, namespace) in ended.items():
+            await turns.step()
             if uid not in found:
-                found[uid] = self._cached(ref, namespace)
+                found[uid] = await self._of_ended(ref, namespace)
         sizes = dict(one for one in found.values() if one is not None)
         return sum(sizes.values()), unmanaged
 
     async def _of(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
         """The uid and scale of a controller, or of its Deployment; None if it does not exist."""
-        return self._cached(ref, namespace) or await self._from_server(ref, namespace)
+        return self._cached(ref, namespace) or await self._from_server(await self._kind(ref), ref, namespace)
+
+    async def _of_ended(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+        """The same of pods that have ended; None also for a kind without a scale, and an unknown one. A Job for each
+        pod is not requested, nor is what the caches would have."""
+        if (known := self._cached(ref, namespace)) is not None:
+            return known
+        try:
+            served = await self._kind(ref)
+        except NoMatch:
+            return None
+        if served.gvr.group_resource in _CACHED or "scale" not in served.subresources:
+            return None
+        return await self._from_server(served, ref, namespace)
 
     def _cached(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
         """The same by the caches; None if these do not have it."""
@@ -86,11 +103,13 @@ class Scales:
         found: Object | None = obj if obj is not None and obj.uid == ref.uid else None
         return found
 
-    async def _from_server(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
-        """The uid and scale of a controller by its scale subresource. Raises ScaleUnknown for a kind without one,
-        NoMatch for an unknown kind."""
+    async def _kind(self, ref: OwnerReference) -> ServedResource:
+        """The resource that a reference names. Raises NoMatch, RequestError."""
         group, _, version = ref.api_version.rpartition("/")
-        served = await self._mapper.kind(group, ref.kind, version)
+        return await self._mapper.kind(group, ref.kind, version)
+
+    async def _from_server(self, served: ServedResource, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+        """The uid and scale of a controller by its scale subresource. Raises ScaleUnknown for a kind without one."""
         resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale, served.namespaced)
         try:
             scale = await self._client.get(resource, namespace, ref.name, subresource="scale")

@@ -247,6 +247,20 @@ async def test_a_pod_that_has_ended_counts_for_a_controller_that_is_there(world:
         assert await story.numbers() == (3, 2, 0, 0)
 
 
+async def test_a_pod_that_has_ended_counts_for_any_owner_with_a_scale(world: World, story: Story):
+    """As for upstream: its other pods may be missing altogether, and none of another owner may go then."""
+    async with story.running("replicaset-controller"):
+        await serve_widgets(world, **SCALE)
+        await story.set_of(REPLICA_SETS, 3)
+        await owned_pods(world, await widget(world), 1)
+        await story.budget(maxUnavailable=1)
+        await world.wait(20)
+        assert await story.numbers() == (8, 7, 4, 0)
+        await story.end("p0", "Failed")
+        await world.wait(20)
+        assert await story.numbers() == (8, 7, 3, 0)
+
+
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
 async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(world: World, story: Story, answer):
     broken = [True]
