@@ -157,12 +157,14 @@ async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
 
 def drained(items: Iterable[Item]) -> Iterator[Item]:
     """The items. Those of a list are not kept once they were taken: a pass over 60,000 cached pods takes many turns,
-    and if it kept the versions that the cache replaced meanwhile, freeing them at its end would take 60 ms."""
-    if not isinstance(items, list):
-        yield from items
-        return
-    left = deque(items)
-    del items
+    and if it kept the versions that the cache replaced meanwhile, freeing them at its end would take 60 ms.
+
+    Several may take from an iterator: one that leaves does not end it for the others, as ``yield from`` would.
+    """
+    return _popped(deque(items)) if isinstance(items, list) else iter(items)
+
+
+def _popped(left: deque[Item]) -> Iterator[Item]:
     while left:
         yield left.popleft()
 

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.runtime.turns import PART_S, TURN_S, Longest, Timed, Turns, in_turns, joined_in_turns, made_in_turns
+from kcm_cli.runtime.turns import (
+    PART_S,
+    TURN_S,
+    Longest,
+    Timed,
+    Turns,
+    drained,
+    in_turns,
+    joined_in_turns,
+    made_in_turns,
+)
 from tests.kit.controlling import metric
 
 
@@ -231,6 +241,17 @@ async def test_a_long_loop_lets_others_run_after_each_few_items() -> None:
         seen.append(item)
     await task
     assert seen == [0, 1, "other", 2, 3, "other", 4, "other"]
+
+
+async def test_who_leaves_a_shared_loop_ends_it_for_nobody_else() -> None:
+    """As a worker of for_each whose step was cancelled."""
+    left, seen = drained(list(range(5))), list[int]()
+    first = in_turns(left, 2)
+    seen.append(await anext(first))
+    await first.aclose()
+    async for item in in_turns(left, 2):
+        seen.append(item)
+    assert seen == [0, 1, 2, 3, 4]
 
 
 class Odd(Exception):
