@@ -99,7 +99,7 @@ class Targets:
             doc = await self._get(found.resource, found.namespace, found.name)
         except ScaleFailed:
             return False
-        return _uid(doc) == _uid(found.doc) and nested_map(doc, "spec").get("replicas") == replicas
+        return _uid(doc) == _uid(found.doc) and (nested_map(doc, "spec").get("replicas") or 0) == replicas
 
     async def _again(self, found: TargetScale, doc: Doc) -> Doc:
         try:

@@ -17,7 +17,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Around, Request, Response, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport, TransportError
 from tests.kit.faults import Rewriting
 from tests.kit.widgets import CRDS
 from tests.kit.world import PODS, World, resource
@@ -377,6 +377,30 @@ async def test_to_zero_and_back(world: World):
         assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in (
             await story.messages("SuccessfulRescale")
         )
+
+
+async def test_a_change_to_zero_whose_answer_is_lost_is_done(world: World):
+    """A scale of zero has no ``replicas``."""
+    lost: list[Request] = []
+
+    def lose(request: Request, answer: Response) -> Response:
+        if request.method == "PUT" and request.path.endswith("/scale"):
+            lost.append(request)
+            raise TransportError("the connection was lost")
+        return answer
+
+    adapter = Adapter(Rewriting(world.server.transport(), lose), external=["v1beta1"])
+    story = Story(world)
+    adapter.value("namespaces/default/queue", "0")
+    async with story.running(transport=adapter, gates=[("", "HPAScaleToZero=true")]):
+        await story.deploy()
+        await story.autoscale(external(average("10")), behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+        allow_zero(world)
+        await world.wait(40)
+        assert await story.replicas() == 0 and len(lost) == 1
+        assert len(await story.messages("SuccessfulRescale")) == 1
+        assert not await story.messages("FailedRescale")
+        assert (await story.condition("ScaledToZero"))[:2] == ("True", "ScaledToZero")
 
 
 WIDGETS = resource("widgets", "example.com")
