@@ -77,7 +77,7 @@ class RevisionHistory:
         made = await self._revisions.create(daemon_set, name, body, found.data)
         if made is None:
             await self._count_collision(daemon_set)
-            raise HashCollision(f"ControllerRevision {daemon_set.namespace}/{name} has other data")
+            raise HashCollision(f"ControllerRevision {daemon_set.namespace}/{name} has other data, or another owner")
         return made
 
     async def _count_collision(self, daemon_set: DaemonSet) -> None:
