@@ -59,11 +59,16 @@ def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
 
 def for_clients(certificate: x509.Certificate) -> bool:
     """Whether the certificate may identify a client, by its extended key usages if it has any."""
+    return is_for(ExtendedKeyUsageOID.CLIENT_AUTH, certificate)
+
+
+def is_for(usage: x509.ObjectIdentifier, certificate: x509.Certificate) -> bool:
+    """Whether a certificate has this extended key usage, or any, or none at all."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True
-    return bool({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & set(usages))
+    return bool({usage, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & set(usages))
 
 
 def common_name(certificate: x509.Certificate) -> str:

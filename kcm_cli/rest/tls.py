@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace  # noqa: TID251  # of TLSFiles
 from pathlib import Path
 from typing import TypeVar
 
-from kcm_cli.component.clock import Clock
+from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery import der, pem
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -40,6 +40,8 @@ MOST_KEYS = 100
 """So many certificates of one name are tried, as by Go."""
 NOT_SIGNED = frozenset({2, 7, 20, 21})
 """X509_V_ERR_…: no certificate is taken for the issuer, or one that has not signed."""
+WRONG_PURPOSE = 26
+"""X509_V_ERR_INVALID_PURPOSE: by a usage of keys, or by Netscape's type of a certificate, which Go does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,13 @@ class Resuming(ssl.SSLContext):
     still knows it: then neither side signs and verifies again what it has verified.
 
     A session belongs to its context. New files make a new context, and so a whole handshake. ``resumes``: set it to
-    False where a handshake has failed, since some servers offer sessions and do not take them. ``others``: see
-    ``connected``. ``right``: that of them, or the context itself, by which a server was trusted last.
+    False where a handshake has failed, since some servers offer sessions and do not take them. ``others``,
+    ``judging``: see ``connected``. ``right``: that of them, or the context itself, by which a server was trusted last.
     """
 
     resumes: bool
     others: Callable[[], Sequence[Callable[[], "Resuming"]]]
+    judging: Callable[[], "Resuming | None"]
     right: "Resuming"
     _newest: dict[object, ssl.SSLObject]
     _kept: dict[object, ssl.SSLSession]
@@ -161,7 +164,7 @@ class Resuming(ssl.SSLContext):
     def __new__(cls, protocol: int) -> "Resuming":
         made = super().__new__(cls, protocol)
         made.resumes, made._newest, made._kept = True, {}, {}
-        made.others, made.right = tuple, made
+        made.others, made.judging, made.right = tuple, lambda: None, made
         return made
 
     def wrap_bio(
@@ -185,6 +188,33 @@ class Resuming(ssl.SSLContext):
         return made
 
 
+class Judged(ssl.SSLObject):
+    """A connection whose server OpenSSL does not verify: after the handshake, and before anything is sent, it is judged
+    by Go's rules. They do not know Netscape's type of a certificate, and no usage of a key but the extended one: API
+    servers are up whose certificates, made by a tutorial, are "for clients" by that type."""
+
+    bundle: Sequence[bytes]
+
+    def do_handshake(self) -> None:
+        """Raises ssl.SSLCertVerificationError for a server that is not trusted."""
+        super().do_handshake()
+        from kcm_cli.rest.ca_bundles import server_fault  # OpenSSL once more, which few need
+
+        fault = server_fault(self.bundle, _shown_by(self), self.server_hostname or "", LoopClock().now())
+        if fault:
+            error = ssl.SSLCertVerificationError(1, f"certificate verify failed: {fault}")
+            error.verify_code, error.verify_message = min(NOT_SIGNED), fault
+            raise error
+
+
+def _shown_by(connection: ssl.SSLObject) -> list[bytes]:
+    """The certificates (DER) that a server has shown."""
+    if hasattr(connection, "get_unverified_chain"):  # of Python 3.13
+        return list(connection.get_unverified_chain())
+    shown = connection._sslobj.get_unverified_chain()  # type: ignore[attr-defined]  # since 3.10
+    return [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in shown or ()]
+
+
 def _session_of(connection: ssl.SSLObject) -> ssl.SSLSession | None:
     """The session of a whole handshake that is done. (Its copy takes 0.1 ms: one that was resumed is known.)"""
     if connection.version() is None or connection.session_reused:
@@ -201,17 +231,20 @@ async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext],
     OpenSSL takes one trusted certificate for the issuer of another one: of those with the issuer's name, the first
     whose key identifier does not differ. Go tries them all. While a CA is replaced, its old and its new certificate may
     have one name and no key identifiers; and a CA that was made anew for its key may have another identifier. So if
-    that one has not signed, contexts with one certificate of each name are tried, without its key identifier.
+    that one has not signed, contexts with one certificate of each name are tried, without its key identifier. And if
+    OpenSSL does not like what the certificate is for, it is judged here (``Judged``).
     """
     failure: ssl.SSLCertVerificationError | None = None
-    for one in _in_turn(context):
+    turns, tried = _in_turn(context), list[ssl.SSLContext]()
+    while (one := next(turns, None) or _judged_last(context, failure, tried)) is not None:
+        tried.append(one)
         try:
             made = await connect(one)
         except ssl.SSLCertVerificationError as error:
             if failure is None or failure.verify_code in NOT_SIGNED:
                 failure = error
-            if one is context and error.verify_code not in NOT_SIGNED:
-                break
+            if error.verify_code == WRONG_PURPOSE or (one is context and error.verify_code not in NOT_SIGNED):
+                turns = iter(())
         else:
             if isinstance(context, Resuming):
                 context.right = one  # type: ignore[assignment]  # one of its own
@@ -221,6 +254,16 @@ async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext],
         raise failure
     finally:
         del failure  # it holds this frame
+
+
+def _judged_last(
+    context: ssl.SSLContext, failure: ssl.SSLCertVerificationError | None, tried: Sequence[ssl.SSLContext]
+) -> ssl.SSLContext | None:
+    """The context whose servers are judged here, if that is why a connection failed, and it was not tried."""
+    if not isinstance(context, Resuming) or failure is None or failure.verify_code != WRONG_PURPOSE:
+        return None
+    judging = context.judging()
+    return None if judging in tried else judging
 
 
 def _in_turn(context: ssl.SSLContext) -> Iterator[ssl.SSLContext]:
@@ -319,7 +362,8 @@ def _trusting(bundle: bytes | None, show: Callable[[ssl.SSLContext], None]) -> R
     if bundle is None:
         context.load_default_certs()
     else:
-        context.others = _others(_add(context, bundle), show)
+        found = _add(context, bundle)
+        context.others, context.judging = _others(found, show), functools.cache(lambda: _judging(found, show))
     show(context)
     return context
 
@@ -338,6 +382,16 @@ def _others(
         return context
 
     return functools.cache(lambda: [functools.cache(functools.partial(make, part)) for part in apart(certificates)])
+
+
+def _judging(certificates: Sequence[bytes], show: Callable[[ssl.SSLContext], None]) -> Resuming:
+    """A context whose servers are judged here."""
+    context = _context()
+    context.check_hostname, context.verify_mode, context.resumes = False, ssl.CERT_NONE, False
+    context.options |= ssl.OP_NO_RENEGOTIATION  # another handshake would not be judged
+    context.sslobject_class = type("_Judged", (Judged,), {"bundle": tuple(certificates)})
+    show(context)
+    return context
 
 
 def apart(certificates: Sequence[bytes]) -> list[tuple[bytes, ...]]:

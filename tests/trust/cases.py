@@ -201,6 +201,19 @@ def _constrained(domain: str) -> Form:
     return replace(ROOT, more=((x509.NameConstraints([x509.DNSName(domain)], None), True),))
 
 
+def _netscape(form: Form, kind: int = 0x80) -> Form:
+    """With the old type of a certificate, by default that of a client."""
+    extension = x509.UnrecognizedExtension(ObjectIdentifier("2.16.840.1.113730.1.1"), bytes((3, 2, 0, kind)))
+    return replace(form, more=(*form.more, (extension, False)))
+
+
+def _two_of_a_name(leaf: Form) -> Case:
+    """The second of two CAs of one name has signed."""
+    cas = [sign(ROOT), sign(ROOT)]
+    shown = sign(leaf, cas[1])
+    return Case(shown.pem, shown.secret, b"".join(one.pem for one in cas))
+
+
 def _broken_certificate() -> bytes:
     return b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
@@ -266,6 +279,50 @@ CASES: dict[str, Callable[[], Case]] = {
     "name within the root's constraints": lambda: _simple(
         replace(LEAF, sans=("api.test",)), _constrained("test"), "api.test"
     ),
+    "leaf whose key may only sign certificates": lambda: _simple(replace(LEAF, key_usage=_usage(key_cert_sign=True))),
+    "Netscape's client": lambda: _simple(_netscape(LEAF)),
+    "Netscape's client, and by usage": lambda: _simple(_netscape(replace(LEAF, usages=CLIENT))),
+    "Netscape's client without usages": lambda: _simple(_netscape(replace(LEAF, usages=()))),
+    "Netscape's client of an intermediate": lambda: _three(_netscape(LEAF)),
+    "Netscape's client of an intermediate for clients": lambda: _three(
+        _netscape(LEAF), replace(BETWEEN, usages=CLIENT)
+    ),
+    "Netscape's client, intermediate missing": lambda: _three(_netscape(LEAF), send=False),
+    "Netscape's client of one of two CAs of one name": lambda: _two_of_a_name(_netscape(LEAF)),
+    "Netscape's client by another key": lambda: replace(_simple(_netscape(LEAF)), bundle=sign(ROOT).pem),
+    "Netscape's client by an unknown CA": lambda: replace(
+        _simple(_netscape(LEAF)), bundle=sign(replace(ROOT, name="other")).pem
+    ),
+    "Netscape's client, expired": lambda: _simple(_netscape(replace(LEAF, ends=EXPIRED))),
+    "Netscape's client, not yet valid": lambda: _simple(_netscape(replace(LEAF, starts=NOW + DAY / 2))),
+    "Netscape's client of an expired root": lambda: _simple(_netscape(LEAF), replace(ROOT, ends=EXPIRED)),
+    "Netscape's client of no CA": lambda: _three(_netscape(LEAF), replace(BETWEEN, ca=False)),
+    "Netscape's client at another address": lambda: _simple(_netscape(replace(LEAF, sans=("127.0.0.2",)))),
+    "Netscape's client, address as DNS name": lambda: _simple(_netscape(replace(LEAF, sans=("dns:127.0.0.1",)))),
+    "Netscape's client, only a common name": lambda: _simple(_netscape(replace(LEAF, name="127.0.0.1", sans=()))),
+    "Netscape's client of the name": lambda: _simple(
+        _netscape(replace(LEAF, sans=("b.test", "API.test"))), server_name="api.TEST"
+    ),
+    "Netscape's client of another name": lambda: _simple(
+        _netscape(replace(LEAF, sans=("api.test.example",))), server_name="api.test"
+    ),
+    "Netscape's client, wildcard": lambda: _simple(
+        _netscape(replace(LEAF, sans=("*.test.example",))), server_name="api.test.example"
+    ),
+    "Netscape's client, wildcard is one label": lambda: _simple(
+        _netscape(replace(LEAF, sans=("*.example",))), server_name="api.test.example"
+    ),
+    "Netscape's client, wildcard in a label": lambda: _simple(
+        _netscape(replace(LEAF, sans=("a*.test.example",))), server_name="api.test.example"
+    ),
+    "Netscape's client, unknown critical extension": lambda: _simple(_netscape(_unknown_extension(critical=True))),
+    "Netscape's client outside of the root's constraints": lambda: _simple(
+        _netscape(replace(LEAF, sans=("api.test",))), _constrained("other"), "api.test"
+    ),
+    "Netscape's client that is itself trusted": lambda: _three(_netscape(LEAF), trust="leaf", send=False),
+    "Netscape's client, RSA": lambda: _simple(_netscape(LEAF), key=_rsa(2048)),
+    "Netscape's client, RSA 1024": lambda: _simple(_netscape(LEAF), key=_rsa(1024)),
+    "CA of Netscape's clients": lambda: _simple(LEAF, _netscape(ROOT, 0x80)),
     "unknown critical extension": lambda: _simple(_unknown_extension(critical=True)),
     "unknown extension": lambda: _simple(_unknown_extension(critical=False)),
     "RSA 2048": lambda: _simple(LEAF, key=_rsa(2048)),

@@ -14,16 +14,16 @@ from cryptography import x509
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.user_headers import ProxyHeaders
-from kcm_cli.manager.server.certificates import (
-    CaBundle,
-    readable,
-    remaining_s,
-)
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.tokens import TokenCache, bearer, required
 from kcm_cli.manager.server.trust import Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
+from kcm_cli.rest.ca_bundles import (
+    CaBundle,
+    readable,
+    remaining_s,
+)
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers

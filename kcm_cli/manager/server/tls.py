@@ -21,10 +21,10 @@ from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.machinery.addresses import parse_ip, plain
 from kcm_cli.machinery.names import dns1123_subdomain
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.server.certificates import readable
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
 from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
+from kcm_cli.rest.ca_bundles import readable
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
 from kcm_cli.serving.tls_transport import server_context
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.machinery import codec
-from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
+from kcm_cli.rest.ca_bundles import CaBundle, parse_bundle
 
 
 class TrustState(msgspec.Struct, frozen=True):

@@ -18,10 +18,10 @@ from kcm_cli.component.client_certificates import Identity, identity_of
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.server.authentication import Authenticator, parse_peer
-from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError
+from kcm_cli.rest.ca_bundles import CaBundle, parse_bundle
 from tests.trust import cases
 from tests.trust.cases import BETWEEN, CASES, CLIENT, LEAF, ROOT, Signed, sign
 from tests.trust.record import ANSWERS

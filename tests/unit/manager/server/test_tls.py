@@ -16,10 +16,10 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server import self_signed
-from kcm_cli.manager.server.certificates import parse_bundle
 from kcm_cli.manager.server.self_signed import Pair, kept_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source, make_context, names_in
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
+from kcm_cli.rest.ca_bundles import parse_bundle
 from tests.trust.cases import LEAF, ROOT, Form, Signed, sign
 
 LATIN = (b"\x0c\x07aurelie", b"\x14\x07aur\xe9lie")

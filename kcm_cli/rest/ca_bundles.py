@@ -1,12 +1,14 @@
-"""Verification of client certificates against trusted CAs.
+"""Verification of certificates against trusted CAs, apart from a handshake.
 
-The TLS layer accepts any certificate. It authenticates requests if it has a chain to a trusted CA, by OpenSSL's rules.
-Every certificate in a bundle is a trust anchor, as in Go.
+Of clients: the TLS layer accepts any certificate. It authenticates requests if it has a chain to a trusted CA, by
+OpenSSL's rules. Every certificate in a bundle is a trust anchor, as in Go. Of servers: see ``rest.tls.Judged``.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
-from collections.abc import Mapping
+import ipaddress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -14,11 +16,13 @@ import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import crypto
 
 from kcm_cli.component import key_pairs
-from kcm_cli.component.client_certificates import common_name, for_clients
+from kcm_cli.component.client_certificates import common_name, is_for
 from kcm_cli.machinery import der, pem
 from kcm_cli.rest.tls import MOST_KEYS, NOT_SIGNED
 
@@ -34,16 +38,22 @@ class CaBundle(msgspec.Struct, frozen=True):
     certificates: tuple[x509.Certificate, ...]
     named: dict[bytes, list[x509.Certificate]]
 
-    def verify_error(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
+    def verify_error(
+        self,
+        certificate: x509.Certificate,
+        between: tuple[x509.Certificate, ...],
+        now: datetime,
+        usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH,
+    ) -> str:
         """Why the certificate has no chain to the bundle; empty if it has one. ``between``: intermediate
-        certificates.
+        certificates. ``usage``: what it is shown for.
 
         Of several CAs of one name, OpenSSL takes one for the issuer, and one with another key identifier never (see
         ``rest.tls.connected``). If it finds no issuer, or one that has not signed, the one that has is looked for.
         """
         signers: dict[bytes, x509.Certificate] = {}
         while True:
-            why, unsigned = self._judged(certificate, between, now, signers)
+            why, unsigned = self._judged(certificate, between, now, signers, usage)
             name = b"" if unsigned is None else der.issuer(unsigned.public_bytes(Encoding.DER))
             if unsigned is None or name in signers or (signer := self._signer(unsigned, name)) is None:
                 return why
@@ -55,6 +65,7 @@ class CaBundle(msgspec.Struct, frozen=True):
         between: tuple[x509.Certificate, ...],
         now: datetime,
         signers: Mapping[bytes, x509.Certificate],
+        usage: x509.ObjectIdentifier,
     ) -> tuple[str, x509.Certificate | None]:
         """Why it has no chain, and the certificate whose issuer may be another one. signers: which CA to trust of those
         with a name."""
@@ -67,8 +78,10 @@ class CaBundle(msgspec.Struct, frozen=True):
         except crypto.X509StoreContextError as error:
             return str(error), error.certificate.to_cryptography() if error.errors[0] in NOT_SIGNED else None
         certificates = [one.to_cryptography() for one in chain]
-        if not all(for_clients(one) for one in certificates):
+        if not all(is_for(usage, one) for one in certificates):
             return "certificate specifies an incompatible key usage", None
+        if usage == ExtendedKeyUsageOID.SERVER_AUTH and any(_is_weak(one) for one in certificates):
+            return "a key is too short", None
         # The last one is an anchor: who signed it does not matter.
         if any(isinstance(one.signature_hash_algorithm, _BROKEN_HASHES) for one in certificates[:-1]):
             return "cannot verify signature: insecure algorithm", None
@@ -87,6 +100,12 @@ class CaBundle(msgspec.Struct, frozen=True):
         """The CA that has signed a certificate, of the first MOST_KEYS with its issuer's name."""
         named = self.named.get(issuer, [])[:MOST_KEYS]
         return next((one for one in named if _has_signed(one, certificate)), None)
+
+
+def _is_weak(certificate: x509.Certificate) -> bool:
+    """Whether OpenSSL's security level would refuse it in a handshake."""
+    key = certificate.public_key()
+    return isinstance(key, rsa.RSAPublicKey) and key.key_size < 2048
 
 
 def _has_signed(ca: x509.Certificate, certificate: x509.Certificate) -> bool:
@@ -113,16 +132,21 @@ def parse_bundle(text: bytes) -> CaBundle:
     It is remembered: files are read once a second, and some have hundreds of certificates.
     """
     certificates = tuple(dict.fromkeys(key_pairs.certificates(text)))
-    named: dict[bytes, list[x509.Certificate]] = {}
     for certificate in certificates:
         readable(certificate)
-        named.setdefault(der.subject(certificate.public_bytes(Encoding.DER)), []).append(certificate)
-    bundle = CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates, named)
+    bundle = _bundle_of(certificates)
     try:
         _store(bundle.pem)
     except crypto.Error as error:  # OpenSSL also reads the issuer's name
         raise ValueError(f"OpenSSL does not read a certificate: {error}") from error
     return bundle
+
+
+def _bundle_of(certificates: tuple[x509.Certificate, ...]) -> CaBundle:
+    named: dict[bytes, list[x509.Certificate]] = {}
+    for certificate in certificates:
+        named.setdefault(der.subject(certificate.public_bytes(Encoding.DER)), []).append(certificate)
+    return CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates, named)
 
 
 def readable(certificate: x509.Certificate) -> None:
@@ -131,6 +155,52 @@ def readable(certificate: x509.Certificate) -> None:
         _ = common_name(certificate), certificate.not_valid_after_utc, certificate.extensions
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from error
+
+
+def server_fault(bundle: Sequence[bytes], chain: Sequence[bytes], name: str, now: datetime) -> str:
+    """Why the chain (DER) that a server of this name shows is not trusted, by Go's rules; empty if it is. bundle: the
+    CAs (DER). Those that cannot be read are left out. upstream: Go's crypto/x509/verify.go"""
+    try:
+        shown, *between = dict.fromkeys(x509.load_der_x509_certificate(one) for one in chain)
+        for certificate in (shown, *between):
+            readable(certificate)
+        if not _is_named(shown, name):
+            return f"certificate is not valid for {name}"
+        return _anchors(tuple(bundle)).verify_error(shown, tuple(between), now, ExtendedKeyUsageOID.SERVER_AUTH)
+    except (ValueError, UnsupportedAlgorithm, crypto.Error) as error:
+        return f"a certificate cannot be read: {error}"
+
+
+@lru_cache(maxsize=8)
+def _anchors(bundle: tuple[bytes, ...]) -> CaBundle:
+    found: dict[x509.Certificate, None] = {}
+    for one in bundle:
+        with suppress(ValueError):
+            certificate = x509.load_der_x509_certificate(one)
+            readable(certificate)
+            found[certificate] = None
+    return _bundle_of(tuple(found))
+
+
+def _is_named(certificate: x509.Certificate, name: str) -> bool:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return False
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return any(_matches(one.lower(), name.lower()) for one in names.get_values_for_type(x509.DNSName))
+    return address in names.get_values_for_type(x509.IPAddress)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """A star is the whole first label of a pattern that has at least two more."""
+    first, _, rest = pattern.partition(".")
+    if first == "*":
+        label, _, domain = name.partition(".")
+        return bool(label) and "." in rest and rest == domain
+    return bool(name) and pattern == name
 
 
 def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
