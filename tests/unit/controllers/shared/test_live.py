@@ -1,14 +1,15 @@
 """Objects read from the API server before something is destroyed because of them."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.controllers.shared import live
-from kcm_cli.controllers.shared.live import Live
+from kcm_cli.controllers.shared.live import Live, LiveUsers
 from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.rest.listing import Listed
 from kcm_cli.runtime.store import Store
 
 
@@ -66,3 +67,28 @@ async def test_few_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         assert await server.live.find(f"gone-{number}") is None
     assert len(vars(server.live)["_read"]) == 2
+
+
+@pytest.mark.parametrize(("version", "lists"), [("5", 1), ("7", 2), ("opaque", 3)])
+async def test_a_list_counts_for_what_was_changed_before_it(
+    monkeypatch: pytest.MonkeyPatch, version: str, lists: int
+) -> None:
+    """Versions that are no numbers cannot be compared."""
+    listed: list[str] = []
+
+    async def list_all(client: object, resource: object, namespace: str) -> Listed[Node]:
+        listed.append(namespace)
+        return Listed([node("user", "1")], "opaque" if version == "opaque" else str(5 + len(listed)))
+
+    monkeypatch.setattr(live, "list_all", list_all)
+    users = LiveUsers(cast(Any, None), NODES, lambda user: [user.name])
+    used = node("used", version)
+    assert await users.find("free", used, "ns") is None
+    for _ in range(2):
+        assert await users.find("free", used, "ns") is None
+    assert listed == ["ns"] * lists
+    assert await users.find("user", used, "ns") is not None
+    users.clear()
+    before = len(listed)
+    assert await users.find("free", used, "ns") is None
+    assert len(listed) == before + 1
