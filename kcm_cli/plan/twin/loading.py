@@ -17,7 +17,7 @@ from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, SlimObject, View
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
-from kcm_cli.sandbox.apiserver.crd.resources import storage_of
+from kcm_cli.sandbox.apiserver.crd.definition import storage_of
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.store import Stored

@@ -22,7 +22,7 @@ class CustomApiServices:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._next_tick = NextTick(self._settle)
-        self._served: dict[str, tuple[int, list[tuple[str, str]]]] = {}
+        self._served: dict[str, tuple[int, dict[str, tuple[str, str]]]] = {}
         """The groups and versions that definitions serve, with the revisions at which they were read."""
         core.store.subscribe(DEFINITIONS, self._next_tick.ask)
         core.store.subscribe(API_SERVICES, self._service_written)
@@ -38,31 +38,33 @@ class CustomApiServices:
         wanted = self._wanted()
         for stored in self._core.store.list(API_SERVICES):
             known: Tree = stored.doc
-            doc = wanted.pop(stored.name, None)
+            place = wanted.pop(stored.name, None)
             if not _is_ours(known):
                 continue
-            if doc is None:
+            if place is None:
                 self._core.own.delete(API_SERVICES, stored)
-            elif known["spec"] != doc["spec"]:
-                self._core.own.update(API_SERVICES, stored, stored.copy() | {"spec": doc["spec"]})
-        for doc in wanted.values():
-            self._core.own.create(API_SERVICES, doc)
+            elif known["spec"] != (spec := _spec(*place)):
+                self._core.own.update(API_SERVICES, stored, stored.copy() | {"spec": spec})
+        for place in wanted.values():
+            self._core.own.create(API_SERVICES, _api_service(*place))
 
-    def _wanted(self) -> dict[str, Tree]:
-        found: dict[str, Tree] = {}
+    def _wanted(self) -> dict[str, tuple[str, str]]:
+        """The groups and versions that definitions serve, by the names of their APIServices."""
+        found: dict[str, tuple[str, str]] = {}
         before, self._served = self._served, {}
         for stored in self._core.store.list(DEFINITIONS):
             known = before.get(stored.name)
             if known is None or known[0] != stored.revision:
                 known = stored.revision, _served(stored.doc)
             self._served[stored.name] = known
-            found |= {f"{version}.{group}": _api_service(group, version) for group, version in known[1]}
+            found |= known[1]
         return found
 
 
-def _served(definition: Tree) -> list[tuple[str, str]]:
+def _served(definition: Tree) -> dict[str, tuple[str, str]]:
     spec: Tree = definition["spec"]
-    return [(spec["group"], version["name"]) for version in spec["versions"] if version.get("served")]
+    names = [version["name"] for version in spec["versions"] if version.get("served")]
+    return {f"{name}.{spec['group']}": (spec["group"], name) for name in names}
 
 
 def of_declared(kinds: Kinds) -> list[Tree]:
@@ -76,8 +78,12 @@ def _api_service(group: str, version: str, managed: str = _ALWAYS) -> Tree:
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
         "metadata": {"name": f"{version}.{group}", "labels": {_LABEL: managed}},
-        "spec": {"group": group, "version": version, **_PRIORITIES},
+        "spec": _spec(group, version),
     }
+
+
+def _spec(group: str, version: str) -> Tree:
+    return {"group": group, "version": version, **_PRIORITIES}
 
 
 def _is_ours(doc: Tree) -> bool:

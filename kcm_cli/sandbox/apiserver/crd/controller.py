@@ -7,7 +7,7 @@ upstream: apiextensions-apiserver pkg/controller/{status/naming_controller,estab
 apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 
@@ -23,10 +23,12 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     GROUP,
     PLURAL,
     Definition,
+    Use,
     definition_of,
     set_condition,
+    uses_of,
 )
-from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
@@ -44,26 +46,34 @@ class DefinitionController:
         self._store, self._own, self._clock = core.store, core.own, core.clock
         self._resources = resources
         self._next_tick = NextTick(self._run)
+        self._unread = {stored.name for stored in core.store.list(DEFINITIONS)}
+        """The definitions that were written since they were read."""
         self._emptied: dict[GVR, str | None] = {}
         """The resources whose objects are being deleted, with the key of the next one; None: all have been deleted or
         marked."""
-        self._known: dict[str, tuple[int, Definition]] = {}
-        """The definitions that were read last, with their revisions."""
+        self._known: dict[str, Definition] = {}
+        """The definitions as they were read last."""
+        self._unserved = False
+        """Whether definitions were read since the last call of ``serve``."""
+        self._uses: Counter[Use] = Counter()
+        """How many definitions have each name."""
         self._changed: set[str] = set()
-        """Definitions whose names have to be checked, since they were written or deleted."""
-        core.store.subscribe(DEFINITIONS, self._next_tick.ask)
-        if core.store.count(DEFINITIONS):
+        """Definitions whose names have to be checked, since they were written or others got or lost one of them."""
+        core.store.subscribe(DEFINITIONS, self._written)
+        if self._unread:
             self._run()
+
+    def _written(self, event: Event) -> None:
+        self._unread.add(event.stored.name)
+        self._next_tick.ask(event)
 
     def _run(self) -> None:
         self._read()
-        if self._changed:
-            conflicting = {name for name, (_, one) in self._known.items() if not one.accepted}
-            names, self._changed = self._changed | conflicting, set()
-            for name in sorted(names):
-                self._update(name, self._accept)
+        names, self._changed = self._changed, set()
+        for name in sorted(names):
+            self._update(name, self._accept)
         self._serve()
-        for name, (_, definition) in list(self._known.items()):
+        for name, definition in sorted(self._known.items()):
             if definition.accepted and not definition.established:
                 self._update(name, self._establish)
             if definition.terminating:
@@ -71,24 +81,35 @@ class DefinitionController:
         self._serve()
 
     def _read(self) -> None:
-        """Read the definitions that have changed, and record the names of changed and deleted ones."""
-        before, self._known = self._known, {}
-        for stored in self._store.list(DEFINITIONS):
-            known = before.pop(stored.name, None)
-            if known is None or known[0] != stored.revision:
-                known = stored.revision, definition_of(stored.doc)
-                self._changed.add(stored.name)
-            self._known[stored.name] = known
-        self._changed |= before.keys()
-        for _, gone in before.values():
-            if gone.established:
-                gvr = storage_of(gone.group, gone.names["plural"])
-                self._emptied.pop(gvr, None)
-                self._store.forget(gvr)
+        """Read the definitions that have been written, and record whose names have to be checked."""
+        names, self._unread = self._unread, set()
+        moved: set[Use] = set()
+        for name in names:
+            stored, before = self._store.get(DEFINITIONS, "", name), self._known.pop(name, None)
+            had, has = frozenset[Use]() if before is None else before.uses, frozenset[Use]()
+            if stored is not None:
+                self._known[name] = definition_of(stored.doc)
+                self._changed.add(name)
+                has = self._known[name].uses
+            elif before is not None and before.established:
+                self._emptied.pop(before.stored_as, None)
+                self._store.forget(before.stored_as)
+            self._uses.update(has - had)
+            self._uses.subtract(had - has)
+            moved |= had ^ has
+            self._unserved = True
+        for use in moved:
+            if not self._uses[use]:
+                del self._uses[use]
+        if moved:
+            lacking = [(name, one) for name, one in self._known.items() if not one.accepted]
+            self._changed |= {name for name, one in lacking if not moved.isdisjoint(uses_of(one.group, one.wanted))}
 
     def _serve(self) -> None:
         self._read()
-        self._resources.serve([definition for _, definition in self._known.values()])
+        if self._unserved:
+            self._unserved = False
+            self._resources.serve([definition for _, definition in sorted(self._known.items())])
 
     def _update(self, name: str, change: Callable[[Tree], bool]) -> None:
         """Write a definition's status if ``change`` returns True. Only metadata and status are copies."""
@@ -112,7 +133,7 @@ class DefinitionController:
         known = status.get("acceptedNames") or {}
         if wanted == known:
             return changed
-        names, reason, message = _accepted_names(wanted, known, self._names_in_use(doc))
+        names, reason, message = _accepted_names(wanted, known, self._in_use(doc))
         old = condition(doc, "NamesAccepted")
         judged = ("True", "NoConflicts", "no conflicts found") if not reason else ("False", reason, message)
         if names == known and old is not None and (old["status"], old["reason"], old["message"]) == judged:
@@ -126,18 +147,13 @@ class DefinitionController:
             set_condition(doc, now, "Established", "False", "NotAccepted", "not all names are accepted")
         return True
 
-    def _names_in_use(self, doc: Tree) -> tuple[set[str], set[str]]:
-        """The resource names and kinds of other definitions of the group."""
-        resources: set[str] = set()
-        kinds: set[str] = set()
+    def _in_use(self, doc: Tree) -> set[Use]:
+        """The names that a definition wants and others have."""
         self._read()
-        for name, (_, other) in self._known.items():
-            if name == doc["metadata"]["name"] or other.group != doc["spec"]["group"]:
-                continue
-            names = other.names
-            resources.update([names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or ())])
-            kinds.update([names.get("kind") or "", names.get("listKind") or ""])
-        return resources, kinds
+        known = self._known.get(doc["metadata"]["name"])
+        own = frozenset[Use]() if known is None else known.uses
+        wanted = uses_of(doc["spec"]["group"], doc["spec"]["names"])
+        return {use for use in wanted if self._uses[use] > (use in own)}
 
     def _approve(self, doc: Tree) -> bool:
         """Set KubernetesAPIApprovalPolicyConformant for protected groups."""
@@ -185,7 +201,7 @@ class DefinitionController:
     def _delete_objects(self, definition: Definition) -> bool:
         """Delete all objects, in turns of the loop. False if some are left, since there are too many or since they have
         finalizers."""
-        gvr = storage_of(definition.group, definition.names["plural"])
+        gvr = definition.stored_as
         if gvr not in self._emptied:
             self._emptied[gvr] = ""
             self._store.subscribe(gvr, partial(self._object_written, gvr))
@@ -232,11 +248,12 @@ class DefinitionController:
             self._own.delete(DEFINITIONS, stored)
 
 
-def _accepted_names(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:
+def _accepted_names(wanted: Tree, known: Tree, taken: set[Use]) -> tuple[Tree, str, str]:
     """The accepted names, and the reason and message of a conflict (empty without one)."""
     names: Tree = {"plural": "", "kind": "", **known}
     reason = message = ""
-    resources, kinds = taken
+    resources = {name for _, used_as, name in taken if used_as == "resource"}
+    kinds = {name for _, used_as, name in taken if used_as == "kind"}
     for field, word, used in (
         ("plural", "Plural", resources),
         ("singular", "Singular", resources),

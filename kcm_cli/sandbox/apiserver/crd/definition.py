@@ -11,6 +11,7 @@ from functools import cached_property
 
 import msgspec
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.trees import condition, is_true
@@ -21,6 +22,9 @@ PLURAL = "customresourcedefinitions"
 APPROVED = "api-approved.kubernetes.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+
+Use = tuple[str, str, str]
+"""A name in use: its group, ``resource`` or ``kind``, and the name."""
 
 
 class VersionFacts(msgspec.Struct, frozen=True):
@@ -38,8 +42,8 @@ class VersionFacts(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Definition:
-    """A definition. names: the accepted ones. storage: the name of the storage version. accepted, established: its
-    conditions NamesAccepted and Established.
+    """A definition. names: the accepted ones. wanted: those of its spec. storage: the name of the storage version.
+    accepted, established: its conditions NamesAccepted and Established.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Definition:
     group: str
     namespaced: bool
     names: Tree
+    wanted: Tree
     versions: tuple[VersionFacts, ...]
     storage: str
     generation: int
@@ -73,10 +78,32 @@ class Definition:
         """Changes with the spec and the accepted names."""
         return self.uid, self.generation, tuple(sorted((key, str(value)) for key, value in self.names.items()))
 
-    @property
+    @cached_property
     def state(self) -> tuple[object, ...]:
         """All that determines how it is served."""
         return *self.identity, self.established, self.terminating
+
+    @cached_property
+    def stored_as(self) -> GVR:
+        """The resource that its objects are stored as, in any version."""
+        return storage_of(self.group, self.names["plural"])
+
+    @cached_property
+    def uses(self) -> frozenset[Use]:
+        """The names that it has."""
+        return uses_of(self.group, self.names)
+
+
+def storage_of(group: str, plural: str) -> GVR:
+    """The resource that objects of a custom kind are stored as, in any version."""
+    return GVR(group, "", plural)
+
+
+def uses_of(group: str, names: Tree) -> frozenset[Use]:
+    """The names of resources and kinds among these names of a definition."""
+    resources = [names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or ())]
+    kinds = [names.get("kind") or "", names.get("listKind") or ""]
+    return frozenset([(group, "resource", name) for name in resources] + [(group, "kind", name) for name in kinds])
 
 
 def definition_of(doc: Tree) -> Definition:
@@ -90,6 +117,7 @@ def definition_of(doc: Tree) -> Definition:
         group=spec["group"],
         namespaced=spec["scope"] == "Namespaced",
         names=status.get("acceptedNames") or {},
+        wanted=spec["names"],
         versions=tuple(_version(spec, version) for version in versions),
         storage=next((version["name"] for version in versions if version.get("storage")), ""),
         generation=meta.get("generation") or 1,

@@ -22,11 +22,6 @@ from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.webhooks import Calls
 
 
-def storage_of(group: str, plural: str) -> GVR:
-    """The resource that objects of a custom kind are stored as, in any version."""
-    return GVR(group, "", plural)
-
-
 class CustomResources:
     """See the module."""
 
@@ -39,37 +34,36 @@ class CustomResources:
         self._reader = MetaReader(meta, schemas.normalizers)
         self._latest: WeakValueDictionary[Target, CustomVersion] = WeakValueDictionary()
         """Those of deleted definitions are kept by requests and watches."""
-        self._kept: dict[tuple[object, ...], list[Served]] = {}
-        """The resources of each definition by its state, in order."""
-        self._storages: dict[tuple[object, ...], GVR] = {}
+        self._kept: dict[str, tuple[Definition, list[Served]]] = {}
+        """The established definitions by name, in order, with their resources."""
         self.replaced: Callable[[Collection[GVR]], None] = lambda storages: None
         """Called with the storages whose definitions were deleted, or have another spec or other accepted names."""
         schemas.custom = self._latest
 
     def serve(self, definitions: list[Definition]) -> None:
         """Serve exactly the established ones of these definitions."""
-        kept = self._kept
-        wanted = {definition.state: definition for definition in definitions if definition.established}
-        if list(wanted) == list(kept):
+        before = self._kept
+        kept: dict[str, tuple[Definition, list[Served]]] = {}
+        for one in definitions:
+            if one.established:
+                known = before.get(one.name)
+                same = known is not None and (known[0] is one or known[0].state == one.state)
+                kept[one.name] = known if known is not None and same else (one, self._make(one))
+        if len(kept) == len(before) and all(before.get(name) is each for name, each in kept.items()):
             return
-        self._kept = {}
-        every: list[Served] = []
+        self._kept = kept
         versions: dict[str, set[str]] = {}
-        for state, definition in wanted.items():
-            made = kept[state] if state in kept else self._make(definition)
-            self._kept[state] = made
-            every += made
-            versions.setdefault(definition.group, set()).update(version.name for version in definition.served)
+        for one, made in kept.values():
+            versions.setdefault(one.group, set()).update(each.info.gvr.version for each in made)
         groups = {}
         for group, names in sorted(versions.items()):
             if names:
                 order = tuple(by_priority(names))
                 groups[group] = Group(group, order, order[0])
         self._schemas.changes += 1
-        self._catalog.set_custom(groups, every)
-        before = self._storages
-        self._storages = {one.identity: storage_of(one.group, one.names["plural"]) for one in wanted.values()}
-        self.replaced({before[identity] for identity in before.keys() - self._storages.keys()})
+        self._catalog.set_custom(groups, [each for _, made in kept.values() for each in made])
+        gone = [one for name, (one, _) in before.items() if name not in kept or kept[name][0].identity != one.identity]
+        self.replaced({one.stored_as for one in gone})
 
     def _make(self, definition: Definition) -> list[Served]:
         named = definition.names["kind"]
@@ -138,7 +132,7 @@ def _served(definition: Definition, version: VersionFacts, kind: CustomVersion) 
     )
     return Served(
         info=info,
-        storage=storage_of(definition.group, names["plural"]),
+        storage=definition.stored_as,
         subresources=parts,
         storage_hash=definition.storage_hash,
         list_kind=names.get("listKind") or f"{names['kind']}List",

@@ -54,6 +54,10 @@ def definition(*versions: Any, plural: str = "things", kind: str = "Thing", **sp
     return {"kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.x.test"}, "spec": body}
 
 
+def short(plural: str, kind: str, *names: str) -> dict[str, Any]:
+    return {"names": {"plural": plural, "kind": kind, "shortNames": list(names)}}
+
+
 def thing(name: str = "a", api: str = "v1", **content: Any) -> dict[str, Any]:
     return {"apiVersion": f"x.test/{api}", "kind": "Thing", "metadata": {"name": name}, "spec": {"size": 1}, **content}
 
@@ -105,6 +109,35 @@ async def test_what_a_schema_forbids_is_refused(api: Api) -> None:
     await api.json("POST", THINGS, thing(), status=201)
     put = await api.json("PUT", f"{THINGS}/a", thing(), status=422)
     assert put["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+
+
+async def test_the_conflict_of_a_definition_tells_which_of_its_names_others_have_now(api: Api) -> None:
+    await define(api, definition(plural="ones", kind="One", **short("ones", "One", "a")))
+    await define(api, definition(plural="twos", kind="Two", **short("twos", "Two", "a", "b")))
+
+    async def judged() -> Any:
+        await asyncio.sleep(0.1)
+        found = await api.json("GET", f"{DEFINITIONS}/twos.x.test")
+        return next(one["message"] for one in found["status"]["conditions"] if one["type"] == "NamesAccepted")
+
+    assert await judged() == '"a" is already in use'
+    await define(api, definition(plural="bees", kind="Bee", **short("bees", "Bee", "b")))
+    assert await judged() == '["a" is already in use, "b" is already in use]'
+    await api.json("DELETE", f"{DEFINITIONS}/ones.x.test")
+    assert await judged() == '"b" is already in use'
+    await api.json("DELETE", f"{DEFINITIONS}/bees.x.test")
+    assert await judged() == "no conflicts found"
+    await api.json("GET", "/apis/x.test/v1/twos")
+
+
+async def test_a_definition_is_read_when_it_is_written(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(10):
+        await define(api, definition(plural=f"n{number}s", kind=f"N{number}", **short(f"n{number}s", "Same")))
+    read: list[str] = []
+    known = controller.definition_of
+    monkeypatch.setattr(controller, "definition_of", lambda doc: read.append(doc["metadata"]["name"]) or known(doc))
+    await define(api)
+    assert set(read) == {"things.x.test"} and len(read) < 5
 
 
 async def test_the_status_is_apart_where_it_is_a_subresource(api: Api) -> None:
