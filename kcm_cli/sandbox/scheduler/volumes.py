@@ -87,9 +87,8 @@ class VolumeFilter:
             self.refusal = found
             return
         self._claims = found
-        if any("ReadWriteOncePod" in claim.spec.access_modes for claim in found.bound):
-            in_use = IN_USE if self._is_in_use() else None
-            self.filters.append(lambda node: in_use)
+        if self._is_in_use():
+            self.filters.append(lambda node: IN_USE)
         limited = limits_filter(info, volumes)
         if limited is not None:
             self.filters.append(limited)
@@ -152,8 +151,11 @@ class VolumeFilter:
 
     def _is_in_use(self) -> bool:
         """Whether another pod uses a ReadWriteOncePod claim of the pod."""
-        alone = {c.name for c in self._claims.bound if "ReadWriteOncePod" in c.spec.access_modes}
-        return any(not alone.isdisjoint(other.claims) for other in self._state.pods_of(self._info.pod.namespace))
+        claims = (*self._claims.bound, *self._claims.delayed)  # the volume may be on its way, for the other one
+        alone = {c.name for c in claims if "ReadWriteOncePod" in c.spec.access_modes}
+        return bool(alone) and any(
+            not alone.isdisjoint(other.claims) for other in self._state.pods_of(self._info.pod.namespace)
+        )
 
     def _disks(self, node: NodeInfo) -> Refusal | None:
         others = (other for pod in node.pods.values() for other in pod.disks)

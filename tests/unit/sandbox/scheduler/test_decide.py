@@ -528,8 +528,9 @@ def test_zones_of_volumes(labels, zone, fits, label):
     assert placed(mounts("v"), state_of(node_doc("n", labels)), volumes) == expected
 
 
-def test_a_volume_for_one_pod_only():
-    volumes = volumes_of([claim("v", volumeName="pv", accessModes=["ReadWriteOncePod"])], [volume("pv")], [CLASS])
+@pytest.mark.parametrize("bound", [{"volumeName": "pv"}, {}], ids=["bound", "provisioned for the other pod"])
+def test_a_volume_for_one_pod_only(bound):
+    volumes = volumes_of([claim("v", accessModes=["ReadWriteOncePod"], **bound)], [volume("pv")], [CLASS])
     state = state_of(
         node_doc("a"), pods={"a": [pod("o", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}])]}
     )
