@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/component-helpers/storage/volume/helpers.go, pkg/volume/util/storageclass.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass
@@ -31,6 +31,14 @@ def says_class(claim: PersistentVolumeClaim) -> bool:
 
 def waits_for_consumer(class_: StorageClass | None) -> bool:
     return class_ is not None and class_.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def allows(class_: StorageClass, labels: Mapping[str, str]) -> bool:
+    """Whether volumes of a class may be where a node with these labels is."""
+    terms = class_.allowed_topologies
+    return not terms or any(
+        all(labels.get(item.key) in item.values for item in term.match_label_expressions) for term in terms
+    )
 
 
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:

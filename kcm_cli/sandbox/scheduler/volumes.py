@@ -15,7 +15,7 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.node_affinity import selects
-from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume, waits_for_consumer
+from kcm_cli.planning.volumes.classes import allows, class_of_claim, class_of_volume, waits_for_consumer
 from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, satisfies
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, NO_PROVISIONER, SELECTED_NODE
 from kcm_cli.runtime.store import Store
@@ -200,10 +200,7 @@ class VolumeFilter:
         class_ = self._volumes.classes.get(class_of_claim(claim))
         if class_ is None or class_.provisioner in ("", NO_PROVISIONER):
             return NONE_TO_BIND
-        terms = class_.allowed_topologies
-        if terms and not any(
-            all(node.labels.get(item.key) in item.values for item in term.match_label_expressions) for term in terms
-        ):
+        if not allows(class_, node.labels):
             return NONE_TO_BIND
         return "" if self._has_space(claim, class_, node) else NO_SPACE
 

@@ -111,7 +111,9 @@ class StorageDriver(StorageWorker):
         if left_s > 0:
             self._queue.add_after(f"{CLAIM}{claim.key}", left_s)
             return
-        doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
+        every = (one.labels for one in self._nodes.store)
+        where = node.labels if node is not None else plan.any_place(claim, class_, every)
+        doc = plan.volume_doc(claim, class_, where)
         if await self._make(PERSISTENT_VOLUMES, doc):
             self._emit(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 

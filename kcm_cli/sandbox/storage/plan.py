@@ -3,6 +3,9 @@
 upstream: kubernetes-csi/external-provisioner, external-attacher, external-resizer (the sidecars of CSI drivers)
 """
 
+from collections.abc import Iterable, Mapping
+from zlib import crc32
+
 import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
@@ -12,7 +15,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning.volumes.binding import claim_ref, provisioned_name
-from kcm_cli.planning.volumes.classes import waits_for_consumer
+from kcm_cli.planning.volumes.classes import allows, waits_for_consumer
 from kcm_cli.planning.volumes.names import (
     BETA_STORAGE_PROVISIONER,
     PROVISIONED_BY,
@@ -103,7 +106,17 @@ def selected_node(claim: PersistentVolumeClaim) -> tuple[str, ...]:
     return (chosen,) if chosen and not claim.spec.volume_name else ()
 
 
-def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: dict[str, str]) -> Doc:
+def any_place(
+    claim: PersistentVolumeClaim, class_: StorageClass, nodes: Iterable[Mapping[str, str]]
+) -> Mapping[str, str]:
+    """Where the volume of a claim is to be for which no node was selected, as the label of a node. nodes: the labels of
+    each. Empty if the class does not ask for a place, or no node is in one."""
+    key = (class_.parameters or {}).get(TOPOLOGY, "")
+    places = sorted({labels[key] for labels in nodes if key in labels and allows(class_, labels)}) if key else []
+    return {key: places[crc32(claim.uid.encode()) % len(places)]} if places else {}
+
+
+def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: Mapping[str, str]) -> Doc:
     """The volume for a claim."""
     name = provisioned_name(claim)
     spec: Doc = {

@@ -16,6 +16,7 @@ CLASSES = resource("storageclasses", "storage.k8s.io", namespaced=False)
 ATTACHMENTS = resource("volumeattachments", "storage.k8s.io", namespaced=False)
 CSI_NODES = resource("csinodes", "storage.k8s.io", namespaced=False)
 
+ZONE = "topology.kubernetes.io/zone"
 SELECTED = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 MOUNT = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -136,6 +137,32 @@ async def test_immediate_binding_provisions_at_once(world: World):
         await world.create(CLAIMS, doc)
         await world.wait(20)
         assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
+
+
+@pytest.mark.parametrize(
+    ("parts", "zones"),
+    [
+        ({"volumeBindingMode": "WaitForFirstConsumer"}, ["zone-c"]),
+        ({}, ["zone-a", "zone-b", "zone-c"]),
+        ({"allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": ["zone-a"]}]}]}, ["zone-a"]),
+    ],
+)
+async def test_a_volume_of_one_zone_is_accessible_from_there_only(world: World, parts: dict, zones: list[str]):
+    zonal = {"metadata": {"name": "zonal"}, "provisioner": "csi.sandbox.kcm.dev", "parameters": {"topology": ZONE}}
+    await world.create(CLASSES, {**zonal, **parts})
+    doc = claim()
+    doc["spec"]["storageClassName"] = "zonal"
+    async with binder(world):
+        await world.create(CLAIMS, doc)
+        await world.pod("a", {**MOUNT, "nodeSelector": {ZONE: "zone-c"}})
+        await world.wait(40)
+        volume = await world.get(VOLUMES, (await world.get(CLAIMS, "data"))["spec"]["volumeName"])
+        ((there,),) = (
+            term["matchExpressions"] for term in volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+        )
+        assert there["key"] == ZONE
+        assert there["values"][0] in zones
+        assert bool(await world.node_of("a")) == (there["values"] == ["zone-c"])
 
 
 async def test_a_pod_whose_volume_is_unbound_is_scheduled_again(world: World):
