@@ -1,23 +1,18 @@
 """Logs at the start."""
 
-import logging
 from collections.abc import Iterator
 
 import pytest
 
 from kcm_cli.cli.manager import announce, lease_warning
 from kcm_cli.manager.config import load
+from tests.kit.restoring import unchanged_logging
 
 
 @pytest.fixture(autouse=True)
 def restore() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
-    handlers, levels = list(root.handlers), (root.level, ours.level)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
-    logging.captureWarnings(False)
+    with unchanged_logging():
+        yield
 
 
 def announced(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:

@@ -13,6 +13,7 @@ from kcm_cli.component import logs
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.logs_stream import BufferedStream
 from kcm_cli.machinery.kref import KRef
+from tests.kit.restoring import unchanged_logging
 
 log = logging.getLogger("kcm_cli.tests")
 foreign = logging.getLogger("elsewhere")
@@ -20,13 +21,8 @@ foreign = logging.getLogger("elsewhere")
 
 @pytest.fixture(autouse=True)
 def restore() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
-    handlers, levels = list(root.handlers), (root.level, ours.level)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
-    logging.captureWarnings(False)
+    with unchanged_logging():
+        yield
 
 
 def repr_type(value: object) -> str:

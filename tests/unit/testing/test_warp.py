@@ -10,17 +10,13 @@ import pytest
 from kcm_cli.component.clock import RealClock, in_real_time
 from kcm_cli.testing import warp
 from kcm_cli.testing.warp import GivenUp, Stalled, WarpLoop
+from tests.kit.warp_loops import running_loop
 
 
 @pytest.fixture
 def loop() -> Iterator[WarpLoop]:
-    made = WarpLoop()
-    thread = threading.Thread(target=made.run_forever, daemon=True)
-    thread.start()
-    yield made
-    made.call_soon_threadsafe(made.stop)
-    thread.join(5)
-    made.close()
+    with running_loop() as made:
+        yield made
 
 
 def on(loop: WarpLoop, work):

@@ -1,7 +1,6 @@
 """Forwarded ports: what the end of one connection means for the others of its client, and the time of servers."""
 
 import asyncio
-import contextlib
 import socket
 import threading
 import zlib
@@ -11,8 +10,8 @@ import pytest
 
 from kcm_cli.sandbox.streams import spdy
 from kcm_cli.sandbox.streams.forward import CHANNELS, over_channels, over_spdy
-from kcm_cli.testing.warp import WarpLoop
 from tests.kit.streams import masked, syn_stream
+from tests.kit.warp_loops import running_loop
 
 pytestmark = pytest.mark.real_time
 PART = b"x" * (256 << 10)
@@ -129,14 +128,3 @@ def test_the_answer_after_a_half_close_comes_in_real_time() -> None:
         assert b"late" in found.result(5)
         journey.join(5)
         assert not journey.is_alive()
-
-
-@contextlib.contextmanager
-def running_loop() -> Iterator[WarpLoop]:
-    loop = WarpLoop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    yield loop
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(5)
-    loop.close()
