@@ -10,6 +10,12 @@ from collections.abc import Callable
 from kcm_cli.component.clock import Clock
 from kcm_cli.runtime.workqueue import NoMetrics, QueueMetrics
 
+SERVING = "DynamicServingCertificateController"
+SERVING_FILES = "DynamicCABundle-serving-cert"
+CLIENT_CA_FILE = "DynamicCABundle-client-ca-bundle"
+PROXY_CA_FILE = "DynamicCABundle-request-header"
+CLIENT_CA_CONFIG_MAP = "DynamicConfigMapCABundle-client-ca"
+PROXY_HEADERS_CONFIG_MAP = "RequestHeaderAuthRequestController"
 _KEY = "key"
 
 

@@ -17,13 +17,12 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.errors import text_of
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.server.queues import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP
 from kcm_cli.manager.server.trust import Trust, from_config_map, without_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError, NotFound
 from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.backoff import Backoff
-from kcm_cli.runtime.loads import Loads
+from kcm_cli.runtime.loads import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP, Loads
 from kcm_cli.runtime.watch_limits import LATE_S
 from kcm_cli.runtime.wire import Bookmark, EventDecoder
 

@@ -29,14 +29,13 @@ from kcm_cli.manager.server.ciphers import curve
 from kcm_cli.manager.server.cluster_trust import ClusterTrust
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.queues import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
 from kcm_cli.manager.server.self_signed import kept_pair, make_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source
 from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
-from kcm_cli.runtime.loads import Loads
+from kcm_cli.runtime.loads import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES, Loads
 from kcm_cli.serving.listening import host_and_port
 
 if TYPE_CHECKING:
