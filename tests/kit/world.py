@@ -1,10 +1,11 @@
 """A whole sandbox on virtual time: API server, simulated nodes and scheduler, in this process."""
 
 import json
+import logging
 import random
 from collections import ChainMap
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -46,6 +47,8 @@ class World:
     clock: LoopClock
     cluster: Running[Nodes]
     server: EmbeddedServer
+    raised: list[logging.LogRecord]
+    """The errors that were logged of what is simulated, after which it goes on. A test that causes some clears it."""
 
     async def wait(self, seconds: float = 1.0) -> None:
         await self.clock.sleep(seconds)
@@ -152,9 +155,25 @@ async def running_world(
     client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
     options = NodeOptions(nodes, heartbeat_s, ranged)
     made = simulated(server.transport(), clock, random.Random(2), None if alone else options)
-    async with made.running() as cluster:
-        await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
-        await client.get(NAMESPACES, "", "default")
-        await clock.sleep(1)
-        yield World(client, clock, cluster, server)
-        assert not cluster.failed
+    with _raised() as raised:
+        async with made.running() as cluster:
+            await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
+            await client.get(NAMESPACES, "", "default")
+            await clock.sleep(1)
+            yield World(client, clock, cluster, server, raised)
+            assert not cluster.failed
+            assert not raised
+
+
+@contextmanager
+def _raised() -> Iterator[list[logging.LogRecord]]:
+    """The errors with tracebacks that the sandbox logs while inside."""
+    found: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append(record) if record.exc_info else None  # type: ignore[method-assign]
+    logger = logging.getLogger("kcm_cli.sandbox")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)

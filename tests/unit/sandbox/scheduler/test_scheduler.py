@@ -55,6 +55,8 @@ async def test_a_pod_that_cannot_be_handled_costs_the_others_nothing(world: Worl
         assert (await world.condition(name, "PodScheduled"))["reason"] == "SchedulerError"
     await world.wait(15)
     assert all([await world.node_of(name) for name in "ab"])
+    assert [record.fields["pod"] for record in world.raised] == ["default/a", "default/b"]  # type: ignore[attr-defined]
+    world.raised.clear()
 
 
 async def test_a_pod_without_its_claim_preempts_no_pod(world: World):
