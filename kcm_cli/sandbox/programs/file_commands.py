@@ -177,6 +177,12 @@ def _listed(shell: Shell, word: str, path: str, letters: str) -> list[str]:
         names = list(shell.fs.names(path))
     except NotADirectoryError:
         return [word]
+    except Unknown:
+        if (is_program := shell.has_at(path)) is None:
+            raise
+        if not is_program:
+            raise FileNotFoundError from None
+        return [word]
     if "d" in letters:
         return [word]
     if set(letters) & {"a", "A"} and not shell.fs.is_folder(path):

@@ -73,6 +73,7 @@ def test_true_answers(script: str) -> None:
         ("/app/run x || echo no", "no\n", "sh: /app/run: not found\n", 0),
         ("echo a$(curl x)b", "ab\n", "sh: curl: not found\n", 0),
         ("find /d/none /d/f -type f", "/d/f\n", "find: /d/none: No such file or directory\n", 1),
+        ("ls /bin/bash /usr/bin/script", "/bin/bash\n", "ls: /usr/bin/script: No such file or directory\n", 1),
         ("cat /d/none", "", "cat: /d/none: No such file or directory\n", 1),
         ("tail -n 3 /d/none || echo no", "no\n", "tail: /d/none: No such file or directory\n", 0),
         ("base64 /d/none", "", "base64: /d/none: No such file or directory\n", 1),
