@@ -104,6 +104,7 @@ from kcm_cli.sandbox.apiserver.webhooks import CallError
 from kcm_cli.sandbox.nodes import annotations, expansion, rules
 from kcm_cli.sandbox.programs import simulate, syntax
 from kcm_cli.sandbox.programs.errors import Unknown
+from kcm_cli.sandbox.programs.execution import Opened
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.streams import spdy, websocket
 from kcm_cli.serving.connection import HttpConnection
@@ -571,7 +572,7 @@ def _shell(text: str) -> object:
 
 
 def _session(text: str) -> object:
-    session = simulate.Session(("sh",), _ENV, _THERE)
+    session = simulate.Session(Opened(("sh",)), _ENV, _THERE)
     return [session.feed(f"{line}\n", _THERE, float(number)) for number, line in enumerate(text.split("\n"))]
 
 

@@ -25,7 +25,7 @@ from kcm_cli.manager.errors import RunError
 HOST = "localhost"
 _YEAR = timedelta(days=365)
 _EARLY = timedelta(hours=1)
-_MADE = re.compile(r".+-ca@\d+")
+_MADE = re.compile(r".+-ca@[0-9]+")
 """The name of the CA of such a pair."""
 
 
