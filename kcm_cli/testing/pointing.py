@@ -13,8 +13,12 @@ from contextlib import contextmanager
 from types import ModuleType
 
 _KUBECONFIG, _USUAL = "KUBECONFIG", "~/.kube/config"
-_READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
-"""Modules that read KUBECONFIG when they are imported, into this name."""
+_READ_AT_IMPORT = (
+    *("kubernetes.config.kube_config", "kubernetes.config"),
+    *("kubernetes_asyncio.config.kube_config", "kubernetes_asyncio.config"),
+)
+"""Modules that read KUBECONFIG when they are imported, into this name; their packages have copies, for
+``load_config``."""
 _READ = "KUBE_CONFIG_DEFAULT_LOCATION"
 _OF_PODS = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")

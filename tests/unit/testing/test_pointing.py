@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from kcm_cli.testing.pointing import _READ_AT_IMPORT, pointing_to
 from kcm_cli.testing.pointing import environment as environment_for
+from kcm_cli.testing.pointing import pointing_to
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_operators_that_end_in_any_order_leave_the_environment_as_it_was(environ
 
 @pytest.mark.parametrize("first_to_end", [0, 1])
 def test_what_clients_have_read_at_their_import_ends_with_the_operator(environment, monkeypatch, first_to_end):
-    earlier, later = _READ_AT_IMPORT
+    earlier, later = "kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config"
     monkeypatch.setitem(sys.modules, earlier, kube_config("/home/config"))
     monkeypatch.delitem(sys.modules, later, raising=False)
     two = [pointing_to("/one"), pointing_to("/two")]
@@ -74,3 +74,13 @@ def test_no_client_asks_the_pods_own_cluster_or_a_proxy(environment, monkeypatch
         assert {name: os.environ.get(name) for name in found} == found
     assert os.environ["KUBERNETES_SERVICE_HOST"] == "10.0.0.1"
     assert {name: environment_for("/here").get(name) for name in found} == found
+
+
+@pytest.mark.parametrize("library", ["kubernetes.config", "kubernetes_asyncio.config"])
+def test_clients_that_look_for_a_file_find_that_of_the_sandbox(library):
+    """load_config of a client library, which takes the file if there is one, and otherwise the cluster of its pod."""
+    config = pytest.importorskip(library)
+    before = config.KUBE_CONFIG_DEFAULT_LOCATION
+    with pointing_to("/here"):
+        assert config.KUBE_CONFIG_DEFAULT_LOCATION == config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION == "/here"
+    assert before == config.KUBE_CONFIG_DEFAULT_LOCATION
