@@ -295,18 +295,19 @@ class Scheduler:
             await self._carry_out(await self._work.get())
 
     async def _carry_out(self, work: _Bind | _Fail) -> None:
-        with self._working(work):
+        """Do what follows from a decision, for whatever pod: one costs the others nothing."""
+        with self._working(work), _logged(work.info.key):
+            if not isinstance(work, _Bind):
+                await self._fail(work)
+                return
             try:
-                if not isinstance(work, _Bind):
-                    await self._fail(work)
-                elif self._prepares(work):
+                if self._prepares(work):
                     await self._prepare(work)
                 else:
                     await self._bind(work)
-            except Exception as error:  # noqa: BLE001  # where the errors of its effects end
+            except Exception as error:  # noqa: BLE001  # whatever it is, the node is free again
                 _log_failure(work.info.key, error)
-                if isinstance(work, _Bind):
-                    await self._unbound(work, str(error))
+                await self._unbound(work, str(error))
 
     @contextmanager
     def _working(self, work: _Bind | _Fail) -> Iterator[None]:
@@ -318,13 +319,10 @@ class Scheduler:
                 self._record.ring.ended(work.work)
 
     async def _prepare(self, work: _Bind) -> None:
-        await self._nominate(work)
-        needs = work.placement.needs
-        if needs.bindings or needs.provisions:
-            problem = await self._bind_volumes(work)
-            if problem:
-                await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
-                return
+        problem = await self._bind_volumes(work)
+        if problem:
+            await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
+            return
         problem = await self._reserve_devices(work)
         if problem:
             await self._unbound(work, f'running PreBind plugin "{DEVICES}": {problem}')
@@ -354,12 +352,17 @@ class Scheduler:
         return await self._devices.prepared(pod)
 
     async def _bind_volumes(self, work: _Bind) -> str:
+        """Write the nominated node, and bind volumes. Returns the error as text; empty on success."""
+        needs = work.placement.needs
         try:
-            problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
+            await self._nominate(work)
+            if needs.bindings or needs.provisions:
+                return await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
+            return ""
         except RequestError as error:
-            problem = str(error)
-        self._take_back(work.placement)
-        return problem
+            return str(error)
+        finally:
+            self._take_back(work.placement)
 
     async def _bind(self, work: _Bind) -> None:
         info, node = work.info, work.placement.node
@@ -468,6 +471,15 @@ def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
 def _has_new_spec(old: SimulatedPod, new: SimulatedPod) -> bool:
     generation = old.metadata.generation != new.metadata.generation
     return generation or old.spec.scheduling_gates != new.spec.scheduling_gates
+
+
+@contextmanager
+def _logged(key: str) -> Iterator[None]:
+    """Errors end here, in the log."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001
+        _log_failure(key, error)
 
 
 def _log_failure(key: str, error: Exception) -> None:

@@ -8,6 +8,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.scheduler import scheduler
+from kcm_cli.sandbox.scheduler.dynamic_resources import DynamicResources
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.writes import Writes
 from kcm_cli.sandbox.views import SimulatedPod
@@ -15,6 +16,8 @@ from tests.kit.world import NODES, PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
+
+KINDS = (("storageclasses", "storage.k8s.io"), ("persistentvolumes", ""), ("persistentvolumeclaims", ""))
 
 
 def cpu(amount: str) -> dict:
@@ -57,6 +60,36 @@ async def test_a_pod_that_cannot_be_handled_costs_the_others_nothing(world: Worl
     assert all([await world.node_of(name) for name in "ab"])
     assert [record.fields["pod"] for record in world.raised] == ["default/a", "default/b"]  # type: ignore[attr-defined]
     world.raised.clear()
+
+
+async def test_a_volume_for_a_pod_that_cannot_be_handled_is_free_again(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Also where the end of a failed binding raises, the others go on."""
+    tried: list[str] = []
+
+    async def raises(*given: Any) -> str:
+        tried.append(type(given[0]).__name__)
+        raise ValueError("odd")
+
+    monkeypatch.setattr(Writes, "bind_volumes", raises)
+    classes, volumes, claims = (resource(kind, group, namespaced=kind.endswith("claims")) for kind, group in KINDS)
+    delayed = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    await world.create(classes, {"metadata": {"name": "s"}, **delayed})
+    wanted = {"storageClassName": "s", "accessModes": ["ReadWriteOnce"]}
+    volume = {**wanted, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/v"}}
+    await world.create(volumes, {"metadata": {"name": "v"}, "spec": volume})
+    available = {"status": {"phase": "Available"}}
+    await world.client.patch(volumes, "", "v", available, content_type=MERGE, subresource="status")
+    claim = {**wanted, "resources": {"requests": {"storage": "1Gi"}}}
+    await world.create(claims, {"metadata": {"name": "c"}, "spec": claim})
+    await world.pod("a", {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]})
+    await world.wait(5)
+    assert tried == ["Writes"] * 3
+    monkeypatch.setattr(DynamicResources, "give_up", raises)
+    await world.wait(15)
+    assert tried[3:] == ["Writes", "DynamicResources"]
+    await world.pod("b")
+    await world.wait()
+    assert await world.node_of("b")
 
 
 async def test_a_pod_without_its_claim_preempts_no_pod(world: World):
