@@ -40,7 +40,7 @@ from kcm_cli.plan.redaction import as_live
 from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
 from kcm_cli.plan.shapes import fault_of_metadata
 from kcm_cli.plan.snapshot import PlanError
-from kcm_cli.plan.twin.twin import USER, Twin
+from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
@@ -96,7 +96,7 @@ class Applying(msgspec.Struct):
     def _warnings(self) -> list[str]:
         """What the API server has warned of since the last call, as kubectl prints it."""
         warned = self.twin.written.warned
-        found = [bounded(text, _LONGEST) for client, text in warned if client == USER]
+        found = [bounded(text, _LONGEST) for text in warned]
         warned.clear()
         return list(dict.fromkeys(found))
 

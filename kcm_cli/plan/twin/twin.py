@@ -36,7 +36,7 @@ from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents, TwinNodes
 from kcm_cli.plan.twin.parameters import unread_parameters
 from kcm_cli.plan.twin.pods import Learned
 from kcm_cli.plan.twin.storage import STORAGE, TwinStorage
-from kcm_cli.plan.twin.writes import Watched, Written
+from kcm_cli.plan.twin.writes import USER, Watched, Written
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import Transport
@@ -51,7 +51,6 @@ from kcm_cli.sandbox.assembly import assemble
 from kcm_cli.sandbox.means import Means, split
 from kcm_cli.sandbox.transport import InProcessTransport
 
-USER = "kubectl"
 SIMULATED = frozenset(("kubelet", "kube-scheduler", STORAGE, USER))
 """The clients that are no controllers."""
 LATENCY_S = 0.002, 0.006

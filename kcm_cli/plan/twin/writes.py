@@ -17,6 +17,7 @@ from kcm_cli.machinery.meta import SlimObject
 from kcm_cli.plan.answer import owner_of
 from kcm_cli.rest.transport import Around, Request, Response, Transport, is_local
 
+USER = "kubectl"
 ACTING: ContextVar[str] = ContextVar("acting", default="")
 """The client whose request is being served."""
 _READS = ("GET", "HEAD")
@@ -61,13 +62,13 @@ class Emitted(msgspec.Struct):
 
 
 class Written(msgspec.Struct):
-    """All writes of a run, in order. warned: the clients that the API server warned, and of what."""
+    """All writes of a run, in order. warned: of what the API server has warned the user."""
 
     now: Callable[[], float]
     pause: Callable[[], Awaitable[object]]
     writes: list[Write] = msgspec.field(default_factory=list)
     events: dict[str, Emitted] = msgspec.field(default_factory=dict)
-    warned: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    warned: list[str] = msgspec.field(default_factory=list)
 
 
 class _Answer(SlimObject, frozen=True, gc=False, kw_only=True):
@@ -120,7 +121,8 @@ class Watched(Around):
             response = await self._inner.send(request)
         finally:
             ACTING.reset(token)
-        self._written.warned += ((self._client, text) for text in _warnings(response.headers.get("warning", "")))
+        if self._client == USER:
+            self._written.warned += _warnings(response.headers.get("warning", ""))
         answer = _answer(response.body)
         meta = answer.metadata
         refused = response.status >= 300
