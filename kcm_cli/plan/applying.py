@@ -45,6 +45,7 @@ from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.served_resources import Discovery, ServedResource
+from kcm_cli.sandbox.nodes.shape import ANNOTATIONS
 
 _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs", "cronjobs")
 _KUSTOMIZATION = "kustomize.config.k8s.io"
@@ -386,7 +387,7 @@ def node_like(node: Doc, name: str, now: str) -> Doc:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": dict(ANNOTATIONS)},
         "spec": {"taints": taints} if taints else {},
         "status": {**{key: status[key] for key in keeps if key in status}, "conditions": conditions},
     }

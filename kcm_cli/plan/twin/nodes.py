@@ -19,23 +19,47 @@ from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.nodes.machine import Hold
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.references import CONFIG_MAP, SECRET, object_id
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SimulatedNode
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SimulatedNode, SimulatedPod
 
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
 HEARTBEAT_S = 10.0
 _AT_ONCE = 100
 
 
-class TwinNodes:
-    """The nodes of a twin, whose pods behave as was learned. heartbeat_s: see ``TwinAgents``."""
+class Obstacles:
+    """Implements ``nodes.kubelet.Obstructions``: what was learned, and the claims of new pods. attaches: whether
+    volumes are attached in the twin, so that pods can wait for it."""
 
-    def __init__(self, means: Means, store: Store, learned: Learned, heartbeat_s: float) -> None:
+    def __init__(self, learned: Learned, claims: Claims, *, attaches: bool) -> None:
+        self._learned, self._claims, self._attaches = learned, claims, attaches
+        self.of_containers, self.remarks = learned.of_containers, learned.remarks
+
+    async def synced(self) -> None:
+        """Wait until the caches are filled."""
+        await self._claims.synced()
+
+    def of_volumes(self, pod: SimulatedPod) -> Hold | None:
+        """The obstacle of a new pod: ConfigMaps or Secrets that do not exist, a volume that is not on its node."""
+        found = self._learned.of_volumes(pod)
+        if found is not None or not self._attaches or self._learned.has_begun(pod):
+            return found
+        return self._claims.unattached(pod)
+
+
+class TwinNodes:
+    """The nodes of a twin, whose pods behave as was learned. heartbeat_s: see ``TwinAgents``. attaches: see
+    ``Obstacles``."""
+
+    def __init__(self, means: Means, store: Store, learned: Learned, heartbeat_s: float, *, attaches: bool) -> None:
         self.agents = TwinAgents(means, store, heartbeat_s)
-        self._kubelets = Kubelets(means, self.agents, learned, learned)
+        claims = Claims(means.informers, self._object_changed, self._attached)
+        self._kubelets = Kubelets(means, self.agents, learned, Obstacles(learned, claims, attaches=attaches))
         self._mounts = Mounts(means, self.agents)
         store.subscribe(CONFIG_MAP_KEYS.gvr, partial(self._referred, CONFIG_MAP))
         store.subscribe(SECRET_KEYS.gvr, partial(self._referred, SECRET))
@@ -46,6 +70,12 @@ class TwinNodes:
             group.create_task(self.agents.run(), name="heartbeats")
             group.create_task(self._kubelets.run(), name="kubelets")
             group.create_task(self._mounts.run(), name="mounts")
+
+    def _object_changed(self, which: str) -> None:
+        self._kubelets.object_changed(which)
+
+    def _attached(self, node: str) -> None:
+        self._kubelets.volumes_attached(node)
 
     def _referred(self, kind: str, event: Event) -> None:
         """Look again at pods that wait for a ConfigMap or Secret."""

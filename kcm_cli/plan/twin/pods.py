@@ -185,6 +185,10 @@ class Learned:
     async def synced(self) -> None:
         """Returns at once, since there is nothing to wait for."""
 
+    def has_begun(self, pod: SimulatedPod) -> bool:
+        """Whether a pod was on its node in the snapshot."""
+        return pod.uid in self._generations
+
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
         """The obstacle of a new pod whose volumes show ConfigMaps or Secrets that do not exist."""
         if pod.uid in self._generations or self._existence is None:

@@ -58,6 +58,7 @@ LATENCY_S = 0.002, 0.006
 START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
 _CA_KEY = "ca.crt"
+_ATTACHES = "persistentvolume-attach-detach-controller"
 _SETTINGS = Settings(ratchets=True)
 _LOOKS_UP = {
     "serviceaccounts": "ServiceAccount",
@@ -93,7 +94,7 @@ class Twin:
         for gvr in (REPLICA_SETS, JOBS):
             self.store.subscribe(gvr, self.learned.owned)
         self.metrics = FrozenMetrics(self.store, self.clock)
-        self._config = config
+        self._config, self._without = config, frozenset(lacking(snapshot, config))
         self._api = assemble(
             self.store,
             self.clock,
@@ -122,7 +123,7 @@ class Twin:
             storage=TwinStorage,
             controllers=Alone(
                 config=self._config,
-                without=frozenset(lacking(self.snapshot, self._config)),
+                without=self._without,
                 served=None,
                 environment=(Host(simulated_nodes=True), ServerCA(_root_ca(self.snapshot))),
             ),
@@ -137,7 +138,9 @@ class Twin:
     def _nodes(self, means: Means) -> TwinNodes:
         period_s = self._config.component.kube_cloud_shared.node_monitor_period_s
         grace_s = self._config.component.controllers.node_lifecycle.monitor_grace_period_s
-        return TwinNodes(means, self.store, self.learned, max(HEARTBEAT_S, grace_s - period_s - MARGIN_S))
+        heartbeat_s = max(HEARTBEAT_S, grace_s - period_s - MARGIN_S)
+        attaches = _ATTACHES in self._config.controllers and _ATTACHES not in self._without
+        return TwinNodes(means, self.store, self.learned, heartbeat_s, attaches=attaches)
 
     def _connect(self, component: str) -> Transport:
         """A connection whose writes are attributed to the component. Controllers see the metrics."""

@@ -288,7 +288,8 @@ def test_an_orphan_is_found_by_the_audit() -> None:
 @pytest.mark.parametrize("odd", [None, 3, "k", {"k": "v"}, ["k", None]])
 def test_a_node_is_copied_without_unknown_fields(odd: object) -> None:
     made = node_like({"metadata": odd, "spec": {"taints": odd}, "status": {"conditions": odd}}, "n", "now")
-    assert made["metadata"] == {"name": "n", "labels": {"kubernetes.io/hostname": "n"}}
+    attaches = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+    assert made["metadata"] == {"name": "n", "labels": {"kubernetes.io/hostname": "n"}, "annotations": attaches}
     assert made["spec"] == {}
     kept = {"key": "a", "effect": "NoSchedule"}
     taints = [kept, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]

@@ -428,6 +428,58 @@ def test_lost_volumes_are_a_problem(run: Run) -> None:
     assert "is deleted with it, and so is the data" in ran.text
 
 
+def with_claim(**more: Any) -> Tree:
+    """A Deployment whose pod has a volume that one node may have."""
+    doc = {**deployment("files", 1), "apiVersion": "apps/v1", "kind": "Deployment"}
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    doc["spec"]["template"]["spec"] |= {"volumes": [volume], **more}
+    return doc
+
+
+@cache
+def with_a_volume() -> Snapshot:
+    async def story(world: World) -> None:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        metadata = {"name": "data", "namespace": NAMESPACE}
+        await world.create("v1/persistentvolumeclaims", {"metadata": metadata, "spec": spec})
+        await world.create("apps/v1/deployments", with_claim())
+        await world.clock.sleep(90)
+
+    return snapshot_of(story)
+
+
+def test_a_volume_that_another_node_has_keeps_a_pod_from_starting(run: Run) -> None:
+    """The old pod stays until the new one is ready, which waits for its volume: the best known rollout that hangs."""
+    snapshot = with_a_volume()
+    (node,) = {item.doc["spec"]["nodeName"] for item in snapshot.items(PODS.gvr)}  # type: ignore[index]
+    others = [one.name for one in snapshot.items(NODES.gvr) if one.name != node]
+    moved = with_claim(nodeSelector={"kubernetes.io/hostname": others[0]})
+    ran = run(snapshot, manifests=[moved], fail_on="stuck")
+    assert (ran.code, ran.verdict) == (3, "1 problem: 1 object does not finish")
+    assert re.search(r"1 of its pods cannot start: Multi-Attach error for volume .* already used by pod", ran.text)
+    moved["spec"]["strategy"] = {"type": "Recreate"}
+    assert run(snapshot, manifests=[moved], fail_on="stuck").code == 0
+    assert run(snapshot, "--drain", str(node)).code == 0
+    lost = run(snapshot, "--fail-node", str(node), "--for", "30m", fail_on="stuck")  # its kubelet unmounts nothing
+    assert lost.code == 3 and "Multi-Attach error for volume" in lost.text
+    all_of_them = [word for name in (node, *others) for word in ("--drain", str(name))]
+    assert run(snapshot, *all_of_them, "--add-node", str(node), fail_on="stuck").code == 0
+
+
+def test_without_what_attaches_volumes_no_pod_waits_for_one(run: Run) -> None:
+    snapshot = with_a_volume()
+    gaps = (*snapshot.gaps, Gap("volumeattachments.storage.k8s.io", "forbidden"))
+    kept = {gvr: one for gvr, one in snapshot.collections.items() if gvr.plural != "volumeattachments"}
+    (node,) = {item.doc["spec"]["nodeName"] for item in snapshot.items(PODS.gvr)}  # type: ignore[index]
+    for of in (replace(snapshot, gaps=gaps, collections=kept), snapshot):
+        words = (
+            "--drain",
+            str(node),
+            *(() if of is not snapshot else ("--controllers=*,-persistentvolume-attach-detach-controller",)),
+        )
+        assert run(of, *words, fail_on="stuck").code == 0
+
+
 def test_objects_that_the_api_server_creates_anew_are_named(run: Run) -> None:
     restored = "the API server creates Service default/kubernetes anew within a minute"
     assert restored in run(settled(), "--delete", "default/svc/kubernetes").text
