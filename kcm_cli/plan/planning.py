@@ -66,21 +66,11 @@ def plan(
     progress: called with what is being done. Raises PlanError, as for a selector, a name or a flag that is wrong.
     """
     options = options or Options()
-    try:
-        selector = labels.parse(options.selector)
-    except FormatError as error:
-        raise PlanError(f"--selector: {error}") from None
+    selector = _selector(options.selector)
     _check_namespace(snapshot, changes, options.namespace)
     config, is_audit = configured(options.flags), not changes
     snapshot, assumed = with_kinds(snapshot, changes)
-    runs: list[tuple[Simulation, Simulation]] = []
-    for number, seed in enumerate(options.seeds, 1):
-        of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
-        progress(f"running the cluster ahead{of}")
-        base, changed = simulate(snapshot, config, seed, changes, options)
-        if not is_audit:
-            complete(base, changed)
-        runs.append((base, changed))
+    runs = _runs(snapshot, config, changes, options, progress)
     base, changed = runs[0]
     shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
     found = [differences(one, other, shown) for one, other in runs]
@@ -119,6 +109,29 @@ def plan(
         unlisted=unlisted,
         availability=() if is_audit else tuple(one for one in changed.availability if shown.has(one.about)),
     )
+
+
+def _selector(text: str) -> labels.Selector:
+    """Raises PlanError."""
+    try:
+        return labels.parse(text)
+    except FormatError as error:
+        raise PlanError(f"--selector: {error}") from None
+
+
+def _runs(
+    snapshot: Snapshot, config: Config, changes: Sequence[Change], options: Options, progress: Progress
+) -> list[tuple[Simulation, Simulation]]:
+    """The cluster without and with the changes, run ahead with each seed."""
+    runs: list[tuple[Simulation, Simulation]] = []
+    for number, seed in enumerate(options.seeds, 1):
+        of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
+        progress(f"running the cluster ahead{of}")
+        base, changed = simulate(snapshot, config, seed, changes, options)
+        if changes:
+            complete(base, changed)
+        runs.append((base, changed))
+    return runs
 
 
 def _check_namespace(snapshot: Snapshot, changes: Sequence[Change], name: str) -> None:
