@@ -68,6 +68,8 @@ class Commands:
         self._clock = clock
         self._written: OrderedDict[str, Left] = OrderedDict()
         """The files that commands have written and removed, by uid of the pod, the last one at the end."""
+        self._places: dict[str, tuple[str, str]] = {}
+        """Namespace and name of these pods, as far as they are known."""
         self._sizes: dict[str, int] = {}
         """Their characters."""
         self._beginnings: Bounded[str, Beginning] = Bounded(_MOST_BEGINNINGS)
@@ -205,6 +207,7 @@ class Commands:
             if _characters(left) > _MOST_OF_POD:
                 return False
         self._written[pod.view.uid], self._sizes[pod.view.uid] = left, _characters(left)
+        self._places[pod.view.uid] = pod.namespace, pod.name
         self._written.move_to_end(pod.view.uid)
         self._limit()
         container, now = started.container, There(known.files, there.scratch, known.gone)
@@ -215,17 +218,22 @@ class Commands:
         """Drop the files of deleted pods, then those of others, while there are too many."""
         if not self._is_full():
             return
-        alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(PODS)}
-        for uid in [uid for uid in self._written if uid not in alive]:
+        for uid in [uid for uid in self._written if self._is_gone(uid)]:
             self._drop(uid)
         while self._is_full():
             self._drop(next(iter(self._written)))
+
+    def _is_gone(self, uid: str) -> bool:
+        place = self._places.get(uid)
+        stored = self._store.get(PODS, *place) if place is not None else None
+        return place is not None and (stored is None or cast(Tree, stored.doc)["metadata"].get("uid") != uid)
 
     def _is_full(self) -> bool:
         return len(self._written) > _MOST_PODS or sum(self._sizes.values()) > _MOST
 
     def _drop(self, uid: str) -> None:
         del self._written[uid], self._sizes[uid]
+        self._places.pop(uid, None)
 
 
 def _ignore(pod: str, container: str, what: object) -> None:
