@@ -6,7 +6,7 @@ upstream: pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,8 @@ from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSION
 from kcm_cli.component.featuregates import resolve
 from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.key_pairs import certificates
+from kcm_cli.component.key_pairs import certificates, chain, pair_key, private_key
+from kcm_cli.component.tokens import TrustedKey
 from kcm_cli.component.user_headers import ProxyHeaders
 from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
@@ -127,9 +128,9 @@ class _Reader:
         if bool(certificate) != bool(key):
             self.problems.append("--tls-cert-file and --tls-private-key-file must be specified together")
         signing = self._text("service-account-signing-key-file")
-        signs = self._file("service-account-signing-key-file", signing) if signing else b""
+        signs = self._read("service-account-signing-key-file", signing, private_key) if signing else b""
         if certificate and key:
-            pair = KeyPair(self._file("tls-cert-file", certificate), self._file("tls-private-key-file", key))
+            pair = self._pair("tls-cert-file", certificate, "tls-private-key-file", key)
             return Keys(pair, signs), None
         folder = self._text("cert-dir")
         if not folder:
@@ -137,7 +138,13 @@ class _Reader:
         first, second = Path(folder, "apiserver.crt"), Path(folder, "apiserver.key")
         if not (os.path.exists(first) and os.path.exists(second)):
             return Keys(None, signs), Path(folder)
-        return Keys(KeyPair(self._file("cert-dir", str(first)), self._file("cert-dir", str(second))), signs), None
+        return Keys(self._pair("cert-dir", str(first), "cert-dir", str(second)), signs), None
+
+    def _pair(self, flag: str, certificate: str, key_flag: str, key: str) -> KeyPair:
+        pair = KeyPair(self._read(flag, certificate, chain), self._read(key_flag, key, pair_key))
+        if chain(pair.certificate)[0].public_key() != pair_key(pair.key).public_key():
+            raise _Wrong(f"--{key_flag}: {key}: it is not the key of {certificate}")
+        return pair
 
     def _settings(self) -> Settings:
         modes = self._texts("authorization-mode")
@@ -151,13 +158,13 @@ class _Reader:
         key_files = self._texts("service-account-key-file")
         return Settings(
             tokens=self._tokens(),
-            client_cas=self._file("client-ca-file", ca) if ca else b"",
+            client_cas=self._read("client-ca-file", ca, certificates) if ca else b"",
             proxies=self._proxies(),
             anonymous=self._given.get("anonymous-auth", True) is True and "AlwaysAllow" not in modes,
             authorization=modes,
             issuers=issuers,
             audiences=self._texts("api-audiences"),
-            token_keys=tuple(self._file("service-account-key-file", path) for path in key_files),
+            token_keys=tuple(self._read("service-account-key-file", path, TrustedKey.all_of) for path in key_files),
             disabled_plugins=self._disabled(),
             service_ranges=self._ranges(),
             deletion_gap_s=DELETION_GAP_S,
@@ -180,12 +187,7 @@ class _Reader:
         path = self._text(flag)
         if not path:
             return None
-        cas = self._file(flag, path)
-        try:
-            certificates(cas)
-        except ValueError as error:
-            raise _Wrong(f"--{flag}: {path}: {error}") from None
-        return Proxies(cas, ProxyHeaders(*given.values()))
+        return Proxies(self._read(flag, path, certificates), ProxyHeaders(*given.values()))
 
     def _tokens(self) -> Mapping[str, User]:
         path = self._text("token-auth-file")
@@ -283,6 +285,15 @@ class _Reader:
         value = self._given.get(name, self._defaults[name]) or ()
         assert isinstance(value, tuple)
         return value
+
+    def _read(self, flag: str, path: str, parse: Callable[[bytes], object]) -> bytes:
+        """A file that can be parsed. Raises _Wrong."""
+        content = self._file(flag, path)
+        try:
+            parse(content)
+        except ValueError as error:
+            raise _Wrong(f"--{flag}: {path}: {error}") from None
+        return content
 
     def _file(self, flag: str, path: str) -> bytes:
         try:

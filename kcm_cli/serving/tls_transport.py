@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
@@ -57,6 +58,20 @@ def server_context(authorities: Iterable[x509.Certificate] | None) -> SSL.Contex
             context.add_client_ca(one)
         context.set_verify_depth(0)  # no work for a chain that is not judged here
     return context
+
+
+def show_certificate(context: SSL.Context, chain: Iterable[x509.Certificate]) -> None:
+    """Show clients a certificate with its chain, the own one first. Raises SSL.Error."""
+    own, *others = chain
+    context.use_certificate(own)
+    for one in others:
+        context.add_extra_chain_cert(one)
+
+
+def use_key(context: SSL.Context, key: PrivateKeyTypes) -> None:
+    """Use the key of the certificate that is shown. Raises SSL.Error, TypeError for another one."""
+    context.use_privatekey(key)  # type: ignore[arg-type]  # what it cannot use it refuses
+    context.check_privatekey()
 
 
 class TlsProtocol(asyncio.BufferedProtocol):

@@ -26,7 +26,7 @@ from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
 from kcm_cli.rest.ca_bundles import readable
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
-from kcm_cli.serving.tls_transport import server_context
+from kcm_cli.serving.tls_transport import server_context, show_certificate, use_key
 
 _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
 
@@ -187,16 +187,13 @@ def _restrict(context: SSL.Context, config: ServingConfig) -> None:
 
 def _show(context: SSL.Context, pair: Pair) -> None:
     try:
-        own, *chain = key_pairs.chain(pair.cert)
-        readable(own)
+        chain = key_pairs.chain(pair.cert)
+        readable(chain[0])
         key = key_pairs.pair_key(pair.key)
-        context.use_certificate(own)
-        for one in chain:
-            context.add_extra_chain_cert(one)
+        show_certificate(context, chain)
     except (ValueError, TypeError, SSL.Error) as error:
         raise RunError("the serving certificate or its key is not usable PEM") from error
     try:
-        context.use_privatekey(key)  # type: ignore[arg-type]  # what it cannot use it refuses
-        context.check_privatekey()
+        use_key(context, key)
     except (SSL.Error, TypeError) as error:
         raise RunError("the serving certificate and its key do not belong together") from error

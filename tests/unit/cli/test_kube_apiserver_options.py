@@ -21,8 +21,11 @@ def asked(*arguments: str) -> Command:
 
 
 def test_flags_of_envtest(tmp_path: Path) -> None:
-    for name in ("apiserver.crt", "apiserver.key", "sa-signer.crt", "sa-signer.key", "client-cert-auth-ca.crt"):
-        (tmp_path / name).write_text(name)
+    made = Certificates.load(None, EPOCH)
+    serving, ca, signer = made.serving, made.ca.certificate, made.service_account_key
+    files = {"apiserver.crt": serving.certificate, "apiserver.key": serving.key, "client-cert-auth-ca.crt": ca}
+    for name, content in {**files, "sa-signer.crt": ca, "sa-signer.key": signer}.items():
+        (tmp_path / name).write_bytes(content)
     command = asked(
         "--allow-privileged=true",
         "--authorization-mode=RBAC",
@@ -40,13 +43,41 @@ def test_flags_of_envtest(tmp_path: Path) -> None:
     assert (command.problems, command.notes, command.certificates) == ((), (), None)
     assert (command.address, command.port) == ("127.0.0.1", 41234)
     assert command.keys.serving is not None
-    assert (command.keys.serving.certificate, command.keys.serving.key) == (b"apiserver.crt", b"apiserver.key")
-    assert command.keys.service_account == b"sa-signer.key"
+    assert (command.keys.serving.certificate, command.keys.serving.key) == (serving.certificate, serving.key)
+    assert command.keys.service_account == signer
     settings = command.settings
-    assert (settings.client_cas, settings.token_keys) == (b"client-cert-auth-ca.crt", (b"sa-signer.crt",))
+    assert (settings.client_cas, settings.token_keys) == (ca, (ca,))
     assert settings.issuers == ("https://127.0.0.1:41234/",)
     assert settings.disabled_plugins == {"ServiceAccount"}
     assert settings.service_ranges == ("10.0.0.0/24",)
+
+
+@pytest.mark.parametrize(
+    ("flag", "why"),
+    [
+        ("client-ca-file", "not a PEM certificate: "),
+        ("service-account-key-file", "data does not contain any valid RSA or ECDSA public keys"),
+        ("service-account-signing-key-file", "not an unencrypted PEM key: "),
+        ("tls-cert-file", "not a PEM certificate: "),
+        ("tls-private-key-file", "not an unencrypted PEM key: "),
+    ],
+)
+def test_files_that_are_no_keys_or_certificates_are_named(tmp_path: Path, flag: str, why: str) -> None:
+    made = Certificates.load(None, EPOCH).serving
+    text = tmp_path / "text"
+    text.write_text("text")
+    (tmp_path / "crt").write_bytes(made.certificate)
+    (tmp_path / "key").write_bytes(made.key)
+    pair = {"tls-cert-file": tmp_path / "crt", "tls-private-key-file": tmp_path / "key"} if "tls" in flag else {}
+    (problem,) = asked(*(f"--{name}={path}" for name, path in {**pair, flag: text}.items())).problems
+    assert problem.startswith(f"--{flag}: {text}: {why}")
+
+
+def test_a_key_of_another_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "crt").write_bytes(Certificates.load(None, EPOCH).serving.certificate)
+    (tmp_path / "key").write_bytes(Certificates.load(None, EPOCH).serving.key)
+    (problem,) = asked(f"--tls-cert-file={tmp_path}/crt", f"--tls-private-key-file={tmp_path}/key").problems
+    assert problem == f"--tls-private-key-file: {tmp_path}/key: it is not the key of {tmp_path}/crt"
 
 
 def test_a_folder_without_a_certificate_gets_one(tmp_path: Path) -> None:

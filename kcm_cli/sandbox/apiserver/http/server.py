@@ -9,7 +9,6 @@ from email.utils import format_datetime
 from functools import partial
 from urllib.parse import parse_qsl, unquote
 
-from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 
 from kcm_cli.component import key_pairs
@@ -19,7 +18,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.serving.connection import Handler, HttpConnection, Received
 from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
 from kcm_cli.serving.secure_listener import Listener, SecureListener
-from kcm_cli.serving.tls_transport import server_context
+from kcm_cli.serving.tls_transport import server_context, show_certificate, use_key
 from kcm_cli.serving.turns import REQUESTS, Turns
 
 _RECEIVED_BYTES = 32 * 1024
@@ -44,10 +43,8 @@ def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Cont
     """
     context = server_context(key_pairs.certificates(certificates.ca.certificate + client_cas))
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
-    context.use_certificate(key_pairs.chain(certificates.serving.certificate)[0])
-    key = key_pairs.pair_key(certificates.serving.key)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    context.use_privatekey(key)
+    show_certificate(context, key_pairs.chain(certificates.serving.certificate))
+    use_key(context, key_pairs.pair_key(certificates.serving.key))
     return context
 
 

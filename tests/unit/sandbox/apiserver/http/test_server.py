@@ -1,12 +1,41 @@
 """How requests and answers of the sandbox's port are read and written. The connection: tests/unit/serving."""
 
 import gzip
+from contextlib import suppress
+from datetime import timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from OpenSSL import SSL
 
+from kcm_cli.component.certificates import issue, name_of
+from kcm_cli.sandbox.apiserver.http.server import tls_context
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates, KeyPair
 from tests.kit.echo import connected
+from tests.kit.simulation import EPOCH
 
 pytestmark = pytest.mark.real_time
+
+
+def test_an_rsa_certificate_is_shown_with_its_chain() -> None:
+    """As kube-apiserver's --tls-cert-file may have it."""
+    made, key, name = Certificates.load(None, EPOCH), rsa.generate_private_key(65537, 2048), name_of("localhost")
+    own = issue(name, key, name, key, EPOCH, EPOCH + timedelta(days=1))  # type: ignore[arg-type]
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    made.serving = KeyPair(own.public_bytes(Encoding.PEM) + made.ca.certificate, secret)
+    server, client = SSL.Connection(tls_context(made)), SSL.Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
+    server.set_accept_state()
+    client.set_connect_state()
+    for _ in range(4):
+        for one, other in ((client, server), (server, client)):
+            with suppress(SSL.WantReadError):
+                one.do_handshake()
+            with suppress(SSL.WantReadError):
+                other.bio_write(one.bio_read(1 << 16))
+    shown = client.get_peer_cert_chain(as_cryptography=True)
+    assert shown == [own, *x509.load_pem_x509_certificates(made.ca.certificate)]
 
 
 async def test_invalid_parameters_are_ignored() -> None:
