@@ -7,7 +7,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match, exempt
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes
 
 
@@ -19,6 +19,25 @@ class Compiled(Protocol):
 
 
 C = TypeVar("C", bound=Compiled)
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """What was compiled of each object, until it changes."""
+
+    def __init__(self, make: Callable[[Stored], T]) -> None:
+        self._make = make
+        self._known: dict[str, tuple[int, T]] = {}
+
+    def of(self, those: Iterable[Stored]) -> list[T]:
+        """What is compiled of these objects of one kind, in order. Drops that of others."""
+        before, self._known = self._known, {}
+        for stored in those:
+            known = before.get(stored.name)
+            if known is None or known[0] != stored.revision:
+                known = stored.revision, self._make(stored)
+            self._known[stored.name] = known
+        return [made for _, made in self._known.values()]
 
 
 class Chosen(Generic[C]):
@@ -55,10 +74,12 @@ class Chosen(Generic[C]):
 
     def _of(self, attrs: Attributes) -> list[tuple[C, Served]]:
         """Those that may match a write of this kind and operation, each with the version that it requests."""
+        if exempt(attrs.resource.gvr, reviews=self._reviews):
+            return []
         if self._all is None:
             self._all = list(self._compiled())
             self._of_kinds.clear()
-        if not self._all or exempt(attrs.resource.gvr, reviews=self._reviews):
+        if not self._all:
             return []
         key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
         found = self._of_kinds.get(key)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen
+from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen, Kept
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import MatchConditions
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import Condition
@@ -73,6 +73,7 @@ class Policies(Chosen[Policy[T]]):
         self._policies, self._bindings = policies, bindings
         self._compile_body = compile_body
         self._disabled = disabled
+        self._kept_policies, self._kept_bindings = Kept(self._policy), Kept(_binding)
 
     def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
         """The policies that match a write, sorted by name, with each matching binding; with None if the policy's
@@ -96,18 +97,16 @@ class Policies(Chosen[Policy[T]]):
 
     def _compile(self) -> Iterator[Policy[T]]:
         bound: dict[str, list[Binding]] = {}
-        for stored in self._store.scan(self._bindings):
-            spec = _spec(stored)
-            resources: Tree | None = spec.get("matchResources")
-            match = None
-            if resources is not None:
-                match = Match(resources, resources.get("resourceRules") or (), empty_matches=True)
-            bound.setdefault(spec.get("policyName", ""), []).append(Binding(stored.name, spec, match))
-        for stored in self._store.scan(self._policies):
-            if stored.name in bound and (self._policies.plural, stored.name) not in self._disabled:
-                yield self._policy(stored, tuple(bound[stored.name]))
+        for binding in self._kept_bindings.of(self._store.scan(self._bindings)):
+            bound.setdefault(binding.spec.get("policyName", ""), []).append(binding)
+        kind = self._policies.plural
+        every = self._store.scan(self._policies)
+        used = (each for each in every if each.name in bound and (kind, each.name) not in self._disabled)
+        for policy in self._kept_policies.of(used):
+            yield msgspec.structs.replace(policy, bindings=tuple(bound[policy.name]))
 
-    def _policy(self, stored: Stored, bindings: tuple[Binding, ...]) -> Policy[T]:
+    def _policy(self, stored: Stored) -> Policy[T]:
+        """Compile a policy, without bindings."""
         spec = _spec(stored)
         constraints: Tree = spec.get("matchConstraints") or {}
         ignore = spec.get("failurePolicy") == "Ignore"
@@ -118,9 +117,18 @@ class Policies(Chosen[Policy[T]]):
             Match(constraints, constraints.get("resourceRules") or (), empty_matches=True),
             MatchConditions(spec.get("matchConditions") or (), ignore_failures=ignore),
             variables,
-            bindings,
+            (),
             self._compile_body(spec),
         )
+
+
+def _binding(stored: Stored) -> Binding:
+    spec = _spec(stored)
+    resources: Tree | None = spec.get("matchResources")
+    match = None
+    if resources is not None:
+        match = Match(resources, resources.get("resourceRules") or (), empty_matches=True)
+    return Binding(stored.name, spec, match)
 
 
 def _spec(stored: Stored) -> Tree:

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen
+from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen, Kept
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError, MatchConditions
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, Match
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import request_scope
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 MUTATING = GVR(REGISTRATION, "v1", "mutatingwebhookconfigurations")
@@ -43,6 +43,7 @@ class Webhooks(Chosen[Webhook]):
         super().__init__(store, versions, (gvr,), self._compile, reviews=False)
         self._authorizer = authorizer
         self._gvr = gvr
+        self._kept = Kept(_compile)
 
     async def wanted(self, attrs: Attributes) -> AsyncIterator[tuple[Webhook, View]]:
         """The webhooks that match a write, each at the time when it is next, with prepared views; inside
@@ -61,16 +62,21 @@ class Webhooks(Chosen[Webhook]):
             raise forbidden(gvr.group, gvr.plural, view.attrs.name, str(error)) from None
 
     def _compile(self) -> Iterator[Webhook]:
-        for stored in sorted(self._store.scan(self._gvr), key=lambda each: each.name):
-            doc: Tree = stored.doc
-            for index, each in enumerate(doc.get("webhooks") or ()):
-                name: str = each.get("name") or ""
-                yield Webhook(
-                    f"{stored.name}/{name}/{index}",
-                    name,
-                    each,
-                    Match(each, each.get("rules") or (), empty_matches=False),
-                    MatchConditions(
-                        each.get("matchConditions") or (), ignore_failures=each.get("failurePolicy") == "Ignore"
-                    ),
-                )
+        for each in self._kept.of(sorted(self._store.scan(self._gvr), key=lambda each: each.name)):
+            yield from each
+
+
+def _compile(stored: Stored) -> list[Webhook]:
+    doc: Tree = stored.doc
+    return [_webhook(stored.name, index, each) for index, each in enumerate(doc.get("webhooks") or ())]
+
+
+def _webhook(configuration: str, index: int, doc: Tree) -> Webhook:
+    name: str = doc.get("name") or ""
+    return Webhook(
+        f"{configuration}/{name}/{index}",
+        name,
+        doc,
+        Match(doc, doc.get("rules") or (), empty_matches=False),
+        MatchConditions(doc.get("matchConditions") or (), ignore_failures=doc.get("failurePolicy") == "Ignore"),
+    )

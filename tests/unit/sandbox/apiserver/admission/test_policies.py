@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.admission.dynamic import scope
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.api import Answer, Api
 
 Tree = dict[str, Any]
 GROUP = "/apis/admissionregistration.k8s.io/v1"
+MERGE = {"content-type": "application/merge-patch+json"}
 RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 
 
@@ -97,6 +99,32 @@ async def test_an_expression_that_is_false_refuses(
 async def test_a_failing_expression_is_skipped_with_failure_policy_ignore(api: Api) -> None:
     await validating(api, {"expression": "object.data.nope == 'x'"}, failurePolicy="Ignore")
     assert (await create(api, {})).status == 201
+
+
+async def test_a_policy_is_compiled_again_when_it_changes(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    program = scope.cel.Program
+    monkeypatch.setattr(scope.cel, "Program", lambda text: made.append(text) or program(text))
+    place = f"{GROUP}/validatingadmissionpolicies"
+    await validating(api, {"expression": "object.metadata.name != 'x'"})
+    assert (await create(api)).status == 201
+    made.clear()
+    spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "false"}]}
+    await api.make(place, {"metadata": {"name": "q"}, "spec": spec})
+    binding = {"policyName": "q", "validationActions": ["Deny"]}
+    bindings = f"{GROUP}/validatingadmissionpolicybindings"
+    await api.make(bindings, {"metadata": {"name": "c"}, "spec": binding})
+    made.clear()
+    assert (await create(api)).message.endswith("denied request: failed expression: false")
+    assert made == ["false"]
+    await api.json("PATCH", f"{place}/q", {"spec": {"validations": [{"expression": "true"}]}}, headers=MERGE)
+    made.clear()
+    assert (await create(api)).status == 201
+    assert made == ["true"]
+    await api.json("PATCH", f"{bindings}/b", {"metadata": {"labels": {"l": "1"}}}, headers=MERGE)
+    made.clear()
+    assert (await create(api)).status == 201
+    assert made == []
 
 
 async def test_a_binding_may_warn(api: Api) -> None:
