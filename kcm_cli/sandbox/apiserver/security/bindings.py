@@ -24,6 +24,8 @@ ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = (
 )
 
 _REMEMBERED = 4096
+_MOST_INDEXED = 1000
+"""A rule of some kilobytes may have billions of permissions."""
 _Identity = tuple[str, tuple[str, ...]]
 
 
@@ -40,6 +42,8 @@ class Grants(msgspec.Struct):
     rules: list[Rule] = msgspec.field(default_factory=list)
     errors: list[str] = msgspec.field(default_factory=list)
     _resources: dict[tuple[str, str, str], list[_Grant]] = msgspec.field(default_factory=dict)
+    _wide: list[tuple[Rule, str]] = msgspec.field(default_factory=list)
+    """Rules with too many permissions for the index."""
     _urls: list[tuple[Rule, str]] = msgspec.field(default_factory=list)
 
     def add(self, rule: Rule, reason: str) -> None:
@@ -47,6 +51,9 @@ class Grants(msgspec.Struct):
         self.rules.append(rule)
         if rule.urls:
             self._urls.append((rule, reason))
+        if len(rule.verbs) * len(rule.groups) * len(rule.resources) > _MOST_INDEXED:
+            self._wide.append((rule, reason))
+            return
         grant = _Grant(rule.names, reason)
         for verb in rule.verbs:
             for group in rule.groups:
@@ -56,18 +63,18 @@ class Grants(msgspec.Struct):
     def allows(self, verb: str, group: str, plural: str, subresource: str, name: str) -> str | None:
         """The reason for which a request for a resource is allowed; None if it is denied."""
         found = self._resources
-        if not found:
+        if not found and not self._wide:
             return None
-        if subresource:
-            words: tuple[str, ...] = (f"{plural}/{subresource}", f"*/{subresource}", "*")
-        else:
-            words = (plural, "*")
+        words = (f"{plural}/{subresource}", f"*/{subresource}", "*") if subresource else (plural, "*")
         for each_verb in (verb, "*"):
             for each_group in (group, "*"):
                 for word in words:
                     for grant in found.get((each_verb, each_group, word), ()):
                         if not grant.names or name in grant.names:
                             return grant.reason
+        for rule, reason in self._wide:
+            if rule.allows(verb, group, words, name):
+                return reason
         return None
 
     def allows_url(self, verb: str, path: str) -> str | None:

@@ -35,6 +35,15 @@ class Rule(msgspec.Struct, frozen=True):
         """The rule as a NonResourceRule of SelfSubjectRulesReview."""
         return {"verbs": list(self.verbs), "nonResourceURLs": list(self.urls)}
 
+    def allows(self, verb: str, group: str, words: Iterable[str], name: str) -> bool:
+        """Whether a request for a resource is allowed. ``words``: what rules may call the resource."""
+        return (
+            ("*" in self.verbs or verb in self.verbs)
+            and ("*" in self.groups or group in self.groups)
+            and any(word in self.resources for word in words)
+            and (not self.names or name in self.names)
+        )
+
     def allows_url(self, verb: str, path: str) -> bool:
         """Whether a request for a nonResourceURL is allowed."""
         if "*" not in self.verbs and verb not in self.verbs:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
@@ -212,6 +213,19 @@ async def test_a_rule_of_very_many_permissions_has_to_be_held_as_a_whole(api: Ap
     assert answer.status == 403 and "more RBAC permissions than can be checked" in answer.message
     holder = await grants.user(rule("create", on="clusterroles", groups=GROUP), most)
     assert (await grant(api, holder, "most", most)).status == 201
+
+
+async def test_a_rule_of_very_many_permissions_takes_no_more_memory_than_its_lists(api: Api, grants: Grants) -> None:
+    many = [f"n{number}" for number in range(300)]
+    wide = {"apiGroups": ["", *many], "resources": ["pods", "*/status", *many], "resourceNames": ["a"]}
+    user = await grants.user({"verbs": ["get", *many], **wide})
+    assert may(api, user, "get", "pods", name="a") and may(api, user, "n1", "n299", group="n2", name="a")
+    assert may(api, user, "get", "nodes", subresource="status", name="a")
+    for verb, plural, more in (("list", "pods", {}), ("get", "nodes", {}), ("get", "pods", {"group": "apps"})):
+        assert not may(api, user, verb, plural, name="a", **more)
+    assert not may(api, user, "get", "pods", name="b")
+    found = api.server.api.core.security.authorizer._bindings.grants(user, "")
+    assert len(msgspec.structs.asdict(found)["_resources"]) < 100
 
 
 async def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> None:
