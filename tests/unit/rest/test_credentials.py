@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.authorized import Authorized
@@ -166,6 +167,28 @@ async def test_a_request_carries_the_header(script, answer):
     transport = script(answer(200, {}))
     await Authorized(transport, Fixed("Bearer x")).send(GET)
     assert transport.asked[0].headers["authorization"] == "Bearer x"
+
+
+async def test_a_request_with_a_credential_is_otherwise_the_same(script, answer):
+    """Its last check before it is sent, too: a manager that was stopped for long must not write."""
+    transport = script(answer(200, {}))
+    whole = Request(
+        "PUT",
+        "/x",
+        (("a", "b"),),
+        {"x-y": "z"},
+        b"{}",
+        3.0,
+        lambda: True,
+        "Pod",
+        "reason",
+        "Job a/b",
+        "a=b",
+        "10.0.0.1",
+    )
+    await Authorized(transport, Fixed("Bearer x")).send(whole)
+    assert transport.asked == [replace(whole, headers={"x-y": "z", "authorization": "Bearer x"})]
+    assert all(getattr(whole, name) != getattr(Request("", ""), name) for name in Request.__struct_fields__)
 
 
 async def test_no_credentials_no_header(script, answer):

@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import json
 import random
 from dataclasses import replace
 
@@ -7,9 +8,9 @@ import pytest
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import MERGE
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Held, Noting, Refusing
+from tests.kit.faults import Held, Noting, Refusing, Rewriting
 from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
@@ -176,6 +177,30 @@ async def test_a_claim_is_not_lost_while_the_cache_is_behind_its_volume(world: W
         await settled(world)
         assert "ClaimLost" not in str(await world.events("c"))
         assert "ClaimMisbound" not in str(await world.events("c"))
+
+
+async def test_a_volume_whose_versions_went_back_is_bound(world: World):
+    """As after a backup was restored: what was remembered is of later versions than all that there is."""
+    ahead = [True]
+
+    def later(request: Request, answer: Response) -> Response:
+        if not (ahead[0] and request.method == "PUT" and request.path.endswith("/v/status")):
+            return answer
+        ahead[0] = False
+        doc = json.loads(answer.body)
+        doc["metadata"]["resourceVersion"] = "1000000"
+        return Response(answer.status, answer.headers, json.dumps(doc).encode())
+
+    async with controllers(world, CONFIG, names=[NAME], transport=Rewriting(world.server.transport(), later)):
+        await make_volume(world, "v", "1Gi")
+        await world.wait(5)
+        assert not ahead[0] and await phase(world, VOLUMES, "v") == "Available"
+        await world.patch(VOLUMES, "v", {"spec": {"capacity": {"storage": "5Gi"}}})
+        await make_claim(world, "c", "5Gi")
+        await world.wait(10)
+        assert await phase(world, CLAIMS, "c") == "Pending"
+        await world.wait(40)
+        await settled(world)
 
 
 @pytest.mark.parametrize("name", ["a/b", "50%", ".."])

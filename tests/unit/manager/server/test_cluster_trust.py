@@ -43,6 +43,8 @@ class ApiServer(Answering):
         self.asked["get"] += 1
         if self.refuses == "get":
             return refusal(403, "Forbidden")
+        if self.refuses == "proxy":
+            return Response(404, {}, b"404 page not found")
         if self.refuses == "gone":
             doc = {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": NAME, "kind": "configmaps"}}
             return Response(404, {}, json.dumps(doc).encode())
@@ -163,10 +165,11 @@ def test_what_a_deleted_configmap_vouched_for_is_trusted_until_then(proxies_by_f
             await clock.sleep(60)
             whole = trust.state
             assert whole.clients is not None and whole.proxies is not None and whole.headers.names
-            api.refuses = "get"
-            api.change()
-            await clock.sleep(600)
-            assert trust.state == whole  # it may be there
+            for unknown in ("get", "proxy"):
+                api.refuses = unknown
+                api.change()
+                await clock.sleep(600)
+                assert trust.state == whole  # it may be there
             api.refuses = "gone"
             await clock.sleep(120)
             assert trust.state.clients is None
