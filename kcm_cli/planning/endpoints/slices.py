@@ -33,6 +33,7 @@ def filed_under(manager: str, service_key: str) -> str:
 
 
 def identity(endpoint: Endpoint) -> Identity:
+    """What makes an endpoint the same one in two slices: its addresses in any order, its hostname and its target."""
     target = endpoint.target_ref
     addresses = endpoint.addresses
     if len(addresses) > 1:

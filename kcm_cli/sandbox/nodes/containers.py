@@ -54,6 +54,9 @@ def report(
     *,
     lost: bool,
 ) -> Report:
+    """The status of a container. spec, script, current: what it is, what it does, and where that has got to. now: in
+    seconds, as the times of ``current``. lost: the pod has ended, and the container is reported as
+    lost if it did not run."""
     running = current.started_at is not None
     age_s = now - current.started_at if current.started_at is not None else -1.0
     probing = script.probing(current.starts)

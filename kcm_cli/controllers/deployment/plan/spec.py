@@ -59,6 +59,7 @@ def fenceposts(deployment: Deployment) -> tuple[int, int]:
 
 
 def max_surge(deployment: Deployment) -> int:
+    """The number of pods above the wanted ones during a rollout."""
     return fenceposts(deployment)[0] if rolling(deployment) else 0
 
 
@@ -68,6 +69,7 @@ def most_pods(deployment: Deployment) -> int:
 
 
 def max_unavailable(deployment: Deployment) -> int:
+    """The number of wanted pods that may be missing during a rollout."""
     desired = replicas_of(deployment)
     if not rolling(deployment) or desired == 0:
         return 0

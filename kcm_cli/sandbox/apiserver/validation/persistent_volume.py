@@ -27,6 +27,7 @@ validate_modes = rules.fields(rules.required("accessModes"), rules.optional("acc
 
 
 def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> Errors:
+    """A volume has one source, and flexVolume beside it is not noticed, as upstream. name: of the PersistentVolume."""
     first = ""
     for kind in SOURCE_ORDER:
         source = spec.get(kind)

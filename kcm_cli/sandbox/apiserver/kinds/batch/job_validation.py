@@ -93,6 +93,7 @@ def _indexed(spec: Tree, path: str) -> Errors:
 
 
 def check_change(new: Tree, old: Tree) -> Errors:
+    """What an update of a Job must not change."""
     spec, known = new["spec"], old["spec"]
     yield from _spec(spec, known)
     yield from _completions(spec, known)

@@ -199,6 +199,7 @@ def _allocated(name: str, resources: Tree) -> bool:
 
 
 def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> Errors:
+    """The names of generated claims in a status (resourceClaimStatuses). claims: those of the spec."""
     known, unique = {claim.get("name", "") for claim in claims}, rules.Unique()
     for index, item in enumerate(statuses):
         name, place = item.get("name", ""), f"{path}[{index}]"
@@ -212,6 +213,7 @@ _CLAIM = rules.fields(rules.optional("resourceClaimName", rules.SUBDOMAIN))
 
 
 def validate_extended(status: Tree, spec: Tree, path: str) -> Errors:
+    """The claim that a scheduler made for extended resources (extendedResourceClaimStatus)."""
     mappings, place = status.get("requestMappings") or (), f"{path}.requestMappings"
     if not mappings:
         yield errors.required(place, "at least one request mapping is required")
@@ -243,6 +245,7 @@ def validate_extended(status: Tree, spec: Tree, path: str) -> Errors:
 
 
 def validate_allocatable(item: Tree, spec: Tree, status: Tree, path: str) -> Errors:
+    """What a claim takes of a node's own resources (nodeAllocatableResourceClaimStatuses)."""
     name = item.get("resourceClaimName", "")
     if not name:
         yield errors.required(f"{path}.resourceClaimName", "must not be empty")

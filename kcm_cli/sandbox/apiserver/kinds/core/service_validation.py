@@ -22,6 +22,7 @@ _MAX_AFFINITY_S = 86400
 
 
 def check(doc: Tree, old: Tree | None) -> Errors:
+    """A Service that is created or, with its old version, updated."""
     spec = doc["spec"]
     known = old["spec"] if old else {}
     yield from _topology(doc["metadata"].get("annotations") or {})
@@ -39,6 +40,7 @@ def check(doc: Tree, old: Tree | None) -> Errors:
 
 
 def check_change(new: Tree, old: Tree) -> Errors:
+    """What an update of a Service must not change."""
     spec, known = new["spec"], old["spec"]
     yield from validate_ip_change(spec, known)
     yield from validate_family_change(spec, known)

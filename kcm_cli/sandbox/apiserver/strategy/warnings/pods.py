@@ -35,6 +35,8 @@ def of_template(template: Tree | None, path: str) -> list[str]:
 
 
 def warnings_of_pod(spec: Tree, meta: Tree, path: str) -> list[str]:
+    """The warnings about a pod, or a template of pods, in upstream's order. path: of spec and metadata in the object,
+    with its dot."""
     found: list[str] = []
     affinity, annotations = spec.get("affinity"), meta.get("annotations")
     for key in sorted(spec.get("nodeSelector") or ()):
