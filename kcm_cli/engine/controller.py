@@ -1,7 +1,8 @@
 """A controller's declaration: what it reconciles, owns and watches, and the functions that process its queues.
 
 How data flows: a change in a cache is mapped to keys of a queue. A worker takes a key and calls ``sync``, which reads
-the caches, plans and writes. What it wrote comes back as a change of an object that it owns.
+the caches, plans and writes. What it wrote comes back as a change of an object that it owns. ``engine.building`` makes
+that of a declaration.
 
 The words are controller-runtime's: ``Queue.reconciles`` is For, ``owns`` is Owns, ``watches`` is Watches with a mapper.
 A mapper that returns no keys does the work of a predicate. Mappers, ``sync`` and steps are functions whose first
@@ -10,39 +11,28 @@ argument is the object that ``Controller.make`` returned: its methods, those of 
 upstream: none. There, each controller registers its event handlers in its constructor.
 """
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
-from types import MethodType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
-from kcm_cli.component.logs import V4
 from kcm_cli.engine.context import Common, ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, selector_of, tell_queued
-from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
-from kcm_cli.engine.passes import PASS_FAILED, Loop
-from kcm_cli.engine.worker import SYNC_FAILED, Failures, Worker, until_synced
+from kcm_cli.engine.dependents import selector_of
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE
+from kcm_cli.engine.passes import PASS_FAILED
+from kcm_cli.engine.worker import SYNC_FAILED, Failures
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
-from kcm_cli.runtime.informer import AnyInformer, Scope
+from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.informers import Informers
-from kcm_cli.runtime.turns import Longest
-from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
-
-log = logging.getLogger(__name__)
+from kcm_cli.runtime.workqueue import RetryLimiter
 
 T = TypeVar("T")
 
 CUSTOM = "custom"
 """In ``Controller.also_needs``: the definitions of all custom resources."""
-
-_CHANGES = ("added", "updated", "deleted", "deleted")
 
 
 class After(NamedTuple):
@@ -72,21 +62,6 @@ def only(predicate: Callable[[Any], bool]) -> Mapper:
         return (obj.key,) if predicate(obj) else ()
 
     return mapper
-
-
-def bound(function: Callable[..., T], made: object) -> Callable[..., T]:
-    """The function with its first argument: the controller's object, or that attribute of it whose method it is.
-
-    Raises TypeError for a method of something else, or of several attributes.
-    """
-    name, owner = getattr(function, "__name__", ""), getattr(function, "__qualname__", "").rpartition(".")[0]
-    if not owner or owner.endswith("<locals>"):
-        return MethodType(function, made)
-    attributes = (made, *getattr(made, "__dict__", {}).values())
-    found = [one for one in attributes if any(vars(of).get(name) is function for of in type(one).__mro__)]
-    if len(found) != 1:
-        raise TypeError(f"{owner}.{name} is a method of {len(found)} attributes of {type(made).__name__}")
-    return MethodType(function, found[0])
 
 
 def always(common: Common) -> bool:
@@ -280,217 +255,3 @@ class Controller:
         if self.enabled(common):
             for watch in self.followed_under(common):
                 informers.get(watch.resource, watch.scope)
-
-    def build(self, context: ControllerContext) -> Runnable | None:
-        """Build it and register its mappers with the caches. None where it has nothing to do. Raises StartError."""
-        if not self.enabled(context):
-            return None
-        queues = tuple(_queue(context, queue) for queue in self.all_queues)
-        followed = self.followed_under(context)
-        scopes = {watch.resource.gvr: watch.scope for watch in followed}
-        context = replace(context, queues=queues, scopes=scopes)
-        made = self.make(context)
-        for queue, work_queue in zip(self.all_queues, queues, strict=True):
-            _Binding(context, made, queue, work_queue).follow()
-        caches = tuple(context.cache(watch.resource) for watch in followed)
-        return _Running(context, self, made, caches)
-
-
-def _queue(context: ControllerContext, queue: Queue) -> WorkQueue:
-    limiter = queue.limiter(context) if queue.limiter is not None else None
-    if queue.measured:
-        return context.queue(queue.name, limiter)
-    return WorkQueue(queue.name, context.clock, limiter=limiter, caused=context.causes is not None)
-
-
-class _Binding(msgspec.Struct, frozen=True):
-    """Registers the mappers of one queue with the caches."""
-
-    context: ControllerContext
-    made: Any
-    declared: Queue
-    queue: WorkQueue
-
-    def follow(self) -> None:
-        declared = self.declared
-        for watch in (() if declared.reconciles is None else (declared.main,)) + declared.watches:
-            if watch.when(self.context):
-                self._watch(watch)
-        for owned in declared.owns:
-            self._own(declared.main.resource, owned)
-
-    def _watch(self, watch: Watch) -> None:
-        put = self._put(watch.after)
-        added, updated, deleted, unknown_deleted, changed = (
-            None if mapper is None else bound(mapper, self.made)
-            for mapper in (
-                watch.added or watch.changed or watch.keys,
-                watch.updated,
-                watch.deleted or watch.keys,
-                watch.unknown_deleted,
-                watch.changed or watch.keys,
-            )
-        )
-        mappers = (added, updated or (None if changed is None else _of_new(changed)), deleted, unknown_deleted)
-        about = self.context.name, watch.resource.kind
-        on_add, on_update, on_delete, on_unknown_delete = (
-            _listener(mapper, put, (*about, change)) for mapper, change in zip(mappers, _CHANGES, strict=True)
-        )
-        if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
-            self.context.cache(watch.resource).listen(
-                on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
-            )
-
-    def _own(self, owner: Resource[Any], owned: Owns) -> None:
-        put, updated = self._put(), None if owned.updated is None else bound(owned.updated, self.made)
-        dependents: Dependents[Any, Any] = Dependents(
-            owner.kind,
-            self.context.cache(owner).store,
-            self.queue.add,
-            about=(self.context.name, owned.resource.kind),
-            selector=owned.selector,
-            expectations=self.context.expectations if owned.expected else None,
-            changed=None if updated is None else lambda obj, old, new: put(updated(obj, old, new)),
-            matters=owned.matters,
-            overdue=lambda key: self.context.expectations.expired(key, self.context.clock.monotonic()),
-        )
-        dependents.listen(self.context.cache(owned.resource))
-
-    def _put(self, after: Callable[[ControllerContext], float] | None = None) -> Callable[[Keys], None]:
-        """Queue keys: at once, after their own delay, or after the delay of the watch."""
-        queue, delay_s = self.queue, after(self.context) if after is not None else None
-
-        def put(keys: Keys) -> None:
-            for key in keys:
-                if isinstance(key, After):
-                    queue.add_after(key.key, key.delay_s)
-                elif delay_s is not None:
-                    queue.add_after(key, delay_s)
-                else:
-                    queue.add(key)
-
-        return put
-
-
-def _of_new(mapper: Callable[[Any], Keys]) -> Callable[[Any, Any], Keys]:
-    """Maps the object that an update has led to."""
-    return lambda old, new: mapper(new)
-
-
-def _listener(
-    mapper: Callable[..., Keys] | None, put: Callable[[Keys], None], about: tuple[str, str, str]
-) -> Callable[..., None] | None:
-    """Queues the keys that the mapper returns for a change; None for no mapper. about: controller, kind and change, for
-    logs."""
-    if mapper is None:
-        return None
-
-    def listener(*objects: Any) -> None:
-        if keys := mapper(*objects):
-            if log.isEnabledFor(V4):
-                keys = tuple(keys)
-                for key in keys:
-                    tell_queued(*about, objects[-1].key, key.key if isinstance(key, After) else key)
-            put(keys)
-
-    return listener
-
-
-class _Running(msgspec.Struct, frozen=True):
-    """The running controller: its workers, its passes, and what runs beside them."""
-
-    context: ControllerContext
-    declared: Controller
-    made: Any
-    caches: tuple[AnyInformer, ...]
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        for each in self.declared.announces:
-            log.info(each.started, extra={"fields": dict(each.fields)})
-        try:
-            await self._run()
-        finally:
-            for each in self.declared.announces:
-                log.info(each.ended, extra={"fields": dict(each.fields)})
-
-    async def _run(self) -> None:
-        beside = tuple(self.declared.beside(self.made)) if self.declared.beside is not None else ()
-        if not beside:
-            await self._work()  # its StartError is not wrapped in a group
-            return
-        async with asyncio.TaskGroup() as group:
-            for part in beside:
-                group.create_task(part.run())
-            group.create_task(self._work())
-
-    async def _work(self) -> None:
-        """Run workers and passes once the controller is prepared and its caches have synced."""
-        if self.declared.prepare is not None:
-            await self.declared.prepare(self.made)
-        fields = {"controller": self.context.name}
-        log.info("Waiting for caches to sync", extra={"fields": fields})
-        await until_synced(self.caches)
-        log.info("Caches are synced", extra={"fields": fields})
-        parts: list[Runnable] = []
-        own: dict[tuple[object, ...], OwnWrites | None] = {}
-        for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):
-            same = (declared.writes, declared.stale_gate)  # queues with the same keys share the memory of own writes
-            if same not in own:
-                own[same] = self._own_writes(declared)
-            parts.append(self._worker(declared, queue, own[same]))
-        parts += [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
-        async with asyncio.TaskGroup() as group:
-            for part in parts:
-                group.create_task(part.run())
-
-    def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Worker:
-        count = declared.workers
-        if not isinstance(count, int):
-            count = self.context.config(count).concurrent_syncs
-        return Worker(
-            controller=self.context.name,
-            queue=queue,
-            sync=bound(declared.sync, self.made),
-            clock=self.context.clock,
-            count=count,
-            retries=declared.retries,
-            own=own,
-            kind=declared.main.resource.kind if declared.reconciles is not None else "",
-            failures=declared.failures,
-            spent=Longest(self.context.metrics, self.context.name),
-            ring=self.context.causes,
-        )
-
-    def _own_writes(self, declared: Queue) -> OwnWrites | None:
-        if not declared.writes:
-            return None
-        context = self.context
-        skipped: Callable[[str, str], None] | None = None
-        waits = not declared.stale_gate or context.gates.enabled(declared.stale_gate)
-        if declared.skipped is not None:
-            skipped = bound(declared.skipped, self.made)
-        elif declared.stale_gate and waits:
-            skipped = stale_sync_skips(context.metrics, declared.main.resource.kind)
-        return OwnWrites(
-            context.client,
-            context.clock,
-            (context.cache(kind) for kind in declared.writes if kind.gvr in context.scopes),
-            unheeded=frozenset() if waits else declared.without_gate,
-            skipped=skipped,
-            given_up=count_unseen(context.metrics, context.name),
-        )
-
-    def _loop(self, declared: Periodic) -> Loop | None:
-        pause_s = partial(declared.pause_s, self.made)
-        if pause_s() <= 0:
-            return None
-        return Loop(
-            name=self.context.name,
-            clock=self.context.clock,
-            step=partial(declared.step, self.made),
-            pause_s=pause_s,
-            delay_s=pause_s() if declared.delayed else 0.0,
-            failed=declared.failed,
-            ring=self.context.causes,
-        )

@@ -12,7 +12,6 @@ import msgspec
 from kcm_cli.component.options import Group
 
 if TYPE_CHECKING:
-    from kcm_cli.engine.context import ControllerContext, Runnable
     from kcm_cli.engine.controller import Controller
 
 
@@ -84,7 +83,3 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
             return cast("Controller", import_module(module).CONTROLLER if declared is None else declared)
         except (ModuleNotFoundError, AttributeError) as error:
             raise StartError(f"{self.name}: cannot import {module}: {error}") from error
-
-    def build(self, context: "ControllerContext") -> "Runnable | None":
-        """Import and build it. None where it has nothing to do. Raises StartError."""
-        return self.load().build(context)

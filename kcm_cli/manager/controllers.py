@@ -26,6 +26,7 @@ from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState
+from kcm_cli.engine.building import build
 from kcm_cli.engine.context import Common, ControllerContext, DebugTable, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, count_writes
@@ -187,7 +188,7 @@ class _Start:
 
     def _build(self, descriptor: Descriptor) -> Runnable | None:
         with named(descriptor.name), no_collections():  # it loads the controller's modules
-            runnable = descriptor.build(self._context(descriptor))
+            runnable = build(descriptor.load(), self._context(descriptor))
         if runnable is None:
             log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
         else:

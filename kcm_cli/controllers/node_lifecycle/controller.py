@@ -26,6 +26,7 @@ from kcm_cli.controllers.node_lifecycle.pods import PodMarks
 from kcm_cli.controllers.node_lifecycle.taints import TAINT_PERIOD_S, EvictionTaints
 from kcm_cli.controllers.shared import taint_eviction
 from kcm_cli.engine import writes
+from kcm_cli.engine.building import build
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.passes import ObjectFailed, for_each
@@ -67,7 +68,7 @@ class NodeLifecycleController:
         if not context.gates.enabled("SeparateTaintEvictionController"):
             log.info("Running TaintEvictionController as part of NodeLifecyleController")
             own = replace(context, recorder=context.recorder_for(taint_eviction.NAME))
-            self.taint_eviction = taint_eviction.TAINT_EVICTION.build(own)
+            self.taint_eviction = build(taint_eviction.TAINT_EVICTION, own)
         log.info("Controller will reconcile labels")
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)

@@ -36,8 +36,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "kcm_cli.plan.Twin": {"()", "type_of"},
     "kcm_cli.extension.Clock": {"()"},
     "kcm_cli.extension.ConcurrentSyncs": {"()"},
-    "kcm_cli.extension.Controller": {"build", "fill", "followed_under", "needed_under"},
-    "kcm_cli.extension.Descriptor": {"build"},
+    "kcm_cli.extension.Controller": {"fill", "followed_under", "needed_under"},
     "kcm_cli.extension.Group": {"()"},
     "kcm_cli.extension.Mode": {"()"},
 }

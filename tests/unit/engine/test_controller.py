@@ -12,8 +12,9 @@ import pytest
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.building import bound, build
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, bound, gate, only, own_key
+from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, gate, only, own_key
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.rest.client import Client
@@ -131,7 +132,7 @@ def begun(certificates: Certificates) -> Begun:
             kept.append(Made(given))
             return kept[0]
 
-        running = replace(controller, make=make).build(context)
+        running = build(replace(controller, make=make), context)
         assert running is not None
         tasks.start("c", running.run())
         try:
@@ -306,7 +307,7 @@ def test_a_controller_without_work_is_not_created() -> None:
     def make(context: ControllerContext) -> Any:
         raise AssertionError("made")
 
-    assert Controller(make, enabled=lambda context: False).build(None) is None  # type: ignore[arg-type]
+    assert build(Controller(make, enabled=lambda context: False), None) is None  # type: ignore[arg-type]
 
 
 def test_a_queue_that_reconciles_nothing_can_own_nothing() -> None:

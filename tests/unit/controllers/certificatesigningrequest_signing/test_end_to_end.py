@@ -11,6 +11,7 @@ from kcm_cli.component.clock import RealClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.controller import CONTROLLER, files_of
+from kcm_cli.engine.building import build
 from kcm_cli.engine.descriptor import StartError
 from tests.kit.controlling import adds, controllers
 from tests.kit.world import World, resource
@@ -71,7 +72,7 @@ def test_without_a_ca_nothing_runs_and_an_invalid_one_is_an_error(tmp_path):
             config=lambda kind: config, client=None, clock=RealClock(), queue_metrics=lambda name: None
         )
 
-    assert CONTROLLER.build(context(CSRSigningConfig())) is None
+    assert build(CONTROLLER, context(CSRSigningConfig())) is None
     missing = CSRSigningConfig(cert_file=str(tmp_path / "no.crt"), key_file=str(tmp_path / "no.key"))
     with pytest.raises(StartError, match=r"the CA of signer kubernetes\.io/\S+ .* cannot be used"):
         CONTROLLER.make(context(missing))
