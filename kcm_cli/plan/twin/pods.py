@@ -130,7 +130,7 @@ class Learned:
             except codec.DecodeError:
                 continue  # its informers will not see it, either
         for node, image in lacking - there:  # whatever the node reports
-            self._images[node].pop(image, None)
+            self._images.get(node, {}).pop(image, None)
         for node, image in there:
             self._images.setdefault(node, {})[image] = 0.0
 

@@ -237,6 +237,7 @@ UNPULLED: Tree = {"ready": "False", "phase": "Pending", "state": {"waiting": {"r
         pytest.param([other("b", "away", "node-1")], "IfNotPresent", True, id="it is on the node"),
         pytest.param([other("b", "away", "node-1")], "Always", False, id="it is on the node and pulled anyway"),
         pytest.param([other("b", "sim", "node-2", **UNPULLED)], "IfNotPresent", False, id="it fails here, too"),
+        pytest.param([other("b", "sim", "gone", **UNPULLED)], "IfNotPresent", False, id="on a node that is gone"),
     ],
 )
 def test_an_image_that_others_cannot_pull(others: list[Tree], policy: str, starts: bool) -> None:
