@@ -20,7 +20,7 @@ from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.machine import EVICTED
 from kcm_cli.sandbox.nodes.shape import MEMORY_PRESSURE
-from kcm_cli.sandbox.nodes.usage import Holder, Usage, usages
+from kcm_cli.sandbox.nodes.usage import Holder, Usage, Usages
 from kcm_cli.sandbox.requests import MEMORY
 from kcm_cli.sandbox.views import NODES, SimulatedPod, containers_of
 from kcm_cli.sandbox.work import act_for, work_on
@@ -122,7 +122,7 @@ class Evictions:
         node = EventRef("", NODES.kind, "", name, name)
         self._events.kubelet(name, Notice(node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}"))
         pods = self._kubelets.running_on(name)
-        chosen = victim(usages((pod, (Holder(pod.uid, self._annotations(pod)),)) for pod in pods), resource)
+        chosen = victim(Usages((pod, (Holder(pod.uid, self._annotations(pod)),)) for pod in pods), resource)
         if chosen is not None:
             self._kubelets.evict(chosen.pod.key, message(chosen, resource))
         self._queue.add_after(name, INTERVAL_S)

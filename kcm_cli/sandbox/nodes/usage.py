@@ -44,18 +44,29 @@ def is_running(pod: SimulatedPod) -> bool:
     return pod.status.phase == "Running"
 
 
-def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> Iterator[Usage]:
-    """The usage of running pods. ``pods``: each with its holders, in order of precedence; all pods that share a total
-    must be included."""
-    running = [(pod, holders) for pod, holders in pods if is_running(pod)]
-    sharers: Counter[tuple[str, str]] = Counter()
-    for _, holders in running:
+class Usages(Iterable[Usage]):
+    """The usage of running pods. All pods that share a total must be added before the first is asked for."""
+
+    def __init__(self, pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]] = ()) -> None:
+        """``pods``: see ``add``."""
+        self._running: list[tuple[SimulatedPod, Sequence[Holder]]] = []
+        self._sharers: Counter[tuple[str, str]] = Counter()
+        for pod, holders in pods:
+            self.add(pod, holders)
+
+    def add(self, pod: SimulatedPod, holders: Sequence[Holder]) -> None:
+        """A pod with its holders, in order of precedence."""
+        if not is_running(pod):
+            return
+        self._running.append((pod, holders))
         for name in (CPU, MEMORY):
             holder = _holder_of(f"{name}-total", holders)
             if holder is not None:
-                sharers[name, holder.uid] += 1
-    for pod, holders in running:
-        yield _usage(pod, holders, sharers)
+                self._sharers[name, holder.uid] += 1
+
+    def __iter__(self) -> Iterator[Usage]:
+        for pod, holders in self._running:
+            yield _usage(pod, holders, self._sharers)
 
 
 def _usage(pod: SimulatedPod, holders: Sequence[Holder], sharers: Mapping[tuple[str, str], int]) -> Usage:

@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.registry.responses import doc_response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, ResourceInfo
 from kcm_cli.sandbox.nodes.shape import SIMULATED
-from kcm_cli.sandbox.nodes.usage import IDLE, Holder, Usage, usages, written
+from kcm_cli.sandbox.nodes.usage import IDLE, Holder, Usage, Usages, written
 from kcm_cli.sandbox.requests import CPU, MEMORY
 from kcm_cli.sandbox.usage.tables import table
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedNode, SimulatedPod
@@ -118,9 +118,10 @@ class MetricsApi:
 
     async def _usages(self, namespace: str) -> AsyncIterator[Usage]:
         known: dict[str, tuple[Holder, ...]] = {}
-        pods = [(pod, tuple(self._holders(pod, known))) async for pod in self._read(PODS.gvr, namespace, SimulatedPod)]
-        turns = Turns.of_loop()
-        for usage in usages(pods):
+        found, turns = Usages(), Turns.of_loop()
+        async for pod in self._read(PODS.gvr, namespace, SimulatedPod):
+            found.add(pod, tuple(self._holders(pod, known)))
+        for usage in found:
             yield usage
             await turns.step()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.nodes.usage import Holder, usages, written
+from kcm_cli.sandbox.nodes.usage import Holder, Usages, written
 from kcm_cli.sandbox.views import PODS
 
 MIB = 1 << 20
@@ -26,7 +26,7 @@ def wishes(annotations: dict[str, str]) -> dict[str, str]:
 
 def measured(*pods, owner: dict[str, str] | None = None):
     above = (Holder("owner", wishes(owner)),) if owner else ()
-    found = usages((one, (Holder(one.uid, one.annotations), *above)) for one in pods)
+    found = Usages((one, (Holder(one.uid, one.annotations), *above)) for one in pods)
     return [{name: written(figures) for name, figures in usage.containers.items()} for usage in found]
 
 
