@@ -90,6 +90,8 @@ async def test_a_volume_for_a_pod_that_cannot_be_handled_is_free_again(world: Wo
     await world.pod("b")
     await world.wait()
     assert await world.node_of("b")
+    assert {record.fields["pod"] for record in world.raised} == {"default/a"}  # type: ignore[attr-defined]
+    world.raised.clear()
 
 
 async def test_a_pod_without_its_claim_preempts_no_pod(world: World):
