@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS
+from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS, EventExpiry
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import NotKept, SqliteJournal, Store
 from kcm_cli.sandbox.assembly import assemble
@@ -74,3 +74,15 @@ async def test_a_deletion_that_the_disk_refuses_is_tried_again(monkeypatch: Any,
     assert names(store) == ["a"]
     await asyncio.sleep(60)
     assert names(store) == []
+
+
+async def test_the_writes_of_an_event_take_no_memory(certificates: Certificates) -> None:
+    store = Store()
+    server = assemble(store, LoopClock(), random.Random(1), certificates, address="127.0.0.1:6443")
+    expiry = EventExpiry(server.core)
+    write(store, "a", "b")
+    for number in range(20):
+        store.update(EVENTS, "default", "a", event("a", count=number))
+    assert [name for _, name in expiry._due] == ["b", "a"]
+    store.delete(EVENTS, "default", "b")
+    assert [name for _, name in expiry._due] == ["a"]
