@@ -8,6 +8,7 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing
 from datetime import datetime, timedelta
@@ -53,8 +54,9 @@ _KILLED, _KILLED_S = 137, 0.1
 """The exit code of a command whose container ends, and how long it goes on: it may have ended the container itself."""
 _JUST_READ, _MOST_READ = timedelta(seconds=5), 256
 """How long a client that attaches is taken to be the one that has read the log, and how many logs that is known of."""
-_AHEAD = timedelta(minutes=1)
-"""How far ahead of the clock a log is computed that a client follows."""
+_AHEAD, _LEAST_AHEAD = timedelta(minutes=1), timedelta(seconds=1)
+"""How far ahead of the clock a log is computed that a client follows, at least where so much is written that not all of
+it is kept."""
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -185,7 +187,7 @@ class KubeletApi:
         now = self._clock.now()
         follow = follow and run.finished is None
         try:
-            log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)
+            log = self._log_of(pod, name, run, None if follow else run.finished or now)
         except Unknown as unknown:
             why = WHY
             if isinstance(unknown, Unsupported):
@@ -237,7 +239,7 @@ class KubeletApi:
             while not chosen.full and (end is None or (coming and coming[0][0] <= end)):
                 now = clock.now()
                 if log.grows and now >= log.until:
-                    since, log = log.until, self._later(pod, name, log, now + _AHEAD)
+                    since, log = log.until, self._later(pod, name, log)
                     coming += [line for line in log.lines if line[0] > since]
                 while coming and coming[0][0] <= now:
                     yield chosen.line(*coming.pop(0))
@@ -252,14 +254,16 @@ class KubeletApi:
         finally:
             changes.close()
 
-    def _later(self, pod: Pod, name: str, log: "_Log", until: datetime) -> "_Log":
+    def _later(self, pod: Pod, name: str, log: "_Log") -> "_Log":
         try:
-            return self._log_of(pod, name, log.run, until)
+            return self._log_of(pod, name, log.run)
         except Unknown:
             return replace(log, grows=False)
 
-    def _log_of(self, pod: Pod, name: str, run: Run, until: datetime) -> "_Log":
-        """The log of a run until a time. Raises Unknown."""
+    def _log_of(self, pod: Pod, name: str, run: Run, end: datetime | None = None) -> "_Log":
+        """The log of a run until a time; by default as far ahead as it is computed for a client that follows it. Raises
+        Unknown."""
+        until = end or self._clock.now() + _AHEAD
         text = _last(self.overrides.logs, pod.key, name)
         text = pod.annotation(LOGS, name) if text is None else text
         if text is not None:
@@ -283,6 +287,9 @@ class KubeletApi:
             except Unknown:
                 if known is None:
                     raise
+        if end is None and (kept_s := known.kept_s()) < math.inf:
+            until = min(until, until - _AHEAD + max(_LEAST_AHEAD, timedelta(seconds=kept_s / 2)))
+            passed_s = (until - run.started).total_seconds()
         ended_s = min(known.lasts_s, passed_s) if known.lasts_s <= passed_s or run.finished is not None else None
         lines = [line for line in _timed(run, whole_lines(known.written(passed_s), ended_s)) if line[0] <= until]
         done = run.started + timedelta(seconds=known.lasts_s) if known.lasts_s <= passed_s else None
@@ -407,7 +414,7 @@ class KubeletApi:
         """
         now = self._clock.now()
         try:
-            log = self._log_of(pod, name, run, now + _AHEAD)
+            log = self._log_of(pod, name, run)
         except Unknown:
             return failed("attach: the output of the container is not known", name)
         over = log.done is not None and log.done <= now

@@ -1,5 +1,6 @@
 """The outcome of a simulated command: its end, exit code, output and files."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -65,7 +66,16 @@ class Execution(msgspec.Struct, frozen=True):
         yield from self.output
         if period_s and again:
             count = int(min((until_s - again[0].at_s) / period_s, _MANY))
-            most = max(1, min(_MOST_ITERATIONS, _MOST_LINES // max(1, sum(each.text.count("\n") for each in again))))
-            for number in range(max(1, count - most), count + 1):
+            for number in range(max(1, count - self._kept()), count + 1):
                 for each in again:
                     yield each._replace(at_s=each.at_s + number * period_s)
+
+    def kept_s(self) -> float:
+        """How far back ``written`` has all output: infinite, but for an endless loop."""
+        first, period_s = self.repeated
+        return self._kept() * period_s if period_s and self.output[first:] else math.inf
+
+    def _kept(self) -> int:
+        """How many of the last iterations are known."""
+        lines = sum(each.text.count("\n") for each in self.output[self.repeated[0] :])
+        return max(1, min(_MOST_ITERATIONS, _MOST_LINES // max(1, lines)))

@@ -163,6 +163,19 @@ def test_logs_of_endless_loops(kcm_sandbox, kcm_namespace, core, pod, script, se
     core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
 
 
+@pytest.mark.parametrize(
+    ("loop", "last", "first"), [("seq 2000; sleep 1", b"2000\n", b"1\n"), ("echo a; sleep .001", b"a\n", b"a\n")]
+)
+def test_the_log_of_a_loop_that_writes_much_is_followed(kcm_sandbox, kcm_namespace, core, pod, loop, last, first):
+    name = pod("a", ("sh", "-c", f"while true; do {loop}; done"))
+    kcm_sandbox.advance(100)
+    found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, tail_lines=1, _preload_content=False)
+    assert found.readline() == last
+    kcm_sandbox.advance(3, patience=0.01)
+    assert found.readline() == first
+    core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
+
+
 def test_the_log_of_a_long_loop_says_where_it_ends(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", ("sh", "-c", "i=1; while :; do echo $i; i=$((i+1)); sleep 1; done"))
     kcm_sandbox.advance(600)

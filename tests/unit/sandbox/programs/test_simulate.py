@@ -564,6 +564,7 @@ def test_of_an_endless_loop_the_last_iterations_are_known(loop: str, count: int,
     assert known is not None
     written = list(known.written(1e6))
     assert (len(written), written[0].at_s, written[-1].at_s) == (count, 0.0, pytest.approx(last_s))
+    assert known.kept_s() == pytest.approx((count - 2) * known.repeated[1])
 
 
 def test_a_program_that_waits_forever_writes_no_more() -> None:
