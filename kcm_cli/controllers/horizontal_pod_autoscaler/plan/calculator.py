@@ -153,14 +153,8 @@ def by_value(scope: Scope, usage: int, target: int) -> Result:
     if scope.tolerances.within(ratio):
         return Result(scope.current, usage)
     some_pods(scope.pods)
-    return Result(_not_up_below(scope.current, ratio, _ceil(ratio * _ready(scope.pods))), usage)
-
-
-def _ready(pods: Iterable[Pod]) -> int:
-    """The number of ready pods. Those that are being deleted, and may stay ready for long, count if there are no
-    others."""
-    ready = [pod for pod in pods if pod.status.phase == "Running" and is_ready(pod)]
-    return sum(not pod.deleting for pod in ready) or len(ready)
+    ready = sum(1 for pod in scope.pods if pod.status.phase == "Running" and is_ready(pod))
+    return Result(_not_up_below(scope.current, ratio, _ceil(ratio * ready)), usage)
 
 
 def by_value_per_pod(current: int, replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
