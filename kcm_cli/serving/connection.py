@@ -2,7 +2,7 @@
 
 Guarantees: a connection has one request at a time, and what follows it is neither parsed nor read on until it has been
 answered. The bytes of a request count for the limits of all connections until then. A stream ends as soon as its client
-disconnects. A slow client delays only its own connection. Requests start in turns (``Turns``).
+disconnects. A slow client delays only its own connection. Requests wait in a ``FairQueue``.
 
 upstream: net/http/server.go
 """
@@ -21,8 +21,8 @@ import msgspec
 
 from kcm_cli.rest.transport import BLANK, Response, Stream, discard
 from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
+from kcm_cli.serving.fair_queue import FairQueue
 from kcm_cli.serving.tls_transport import PEER_CERTIFICATES
-from kcm_cli.serving.turns import Turns
 from kcm_cli.serving.upgrade import Upgraded
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -111,7 +111,7 @@ class Connections(Protocol):
 
     open: "set[HttpConnection]"
     limits: ConnectionLimits
-    turns: Turns
+    queue: FairQueue
 
     def handler(self, certificates: tuple[bytes, ...]) -> Handler:
         """The handler of a connection's requests. certificates: of its client (DER), its own first."""
@@ -285,7 +285,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.open.discard(self)
-        self._server.turns.discard(self)
+        self._server.queue.discard(self)
         self.transport = None
         self._forget()
         self._duplex.end()
@@ -354,7 +354,7 @@ class HttpConnection(asyncio.Protocol):
         self._pending.append(Received(method, self._target, version, self._headers, body, keep_alive, client))
         self._forget(received=False)
         if self._task is None:
-            self._server.turns.add(self)
+            self._server.queue.add(self)
 
     def _forget(self, *, received: bool = True) -> None:
         self._target, self._headers, self._body = b"", [], []
@@ -386,7 +386,7 @@ class HttpConnection(asyncio.Protocol):
         if self._last:
             self._send_last()
         elif self._pending:
-            self._server.turns.add(self)
+            self._server.queue.add(self)
         elif self.transport is not None and not self._closing:
             self._slot.answered(len(self._rest))
             self._ask_for_body()

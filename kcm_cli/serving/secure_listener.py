@@ -12,9 +12,9 @@ from typing import cast
 from OpenSSL import SSL
 
 from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
+from kcm_cli.serving.fair_queue import FairQueue
 from kcm_cli.serving.listening import BACKLOG
 from kcm_cli.serving.tls_transport import TlsProtocol
-from kcm_cli.serving.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class SecureListener:
         self.context = context
         self.make = make
         self.buffer = bytearray(_BUFFER_BYTES)
-        self.turns = Turns(), Turns()
+        self.queues = FairQueue(), FairQueue()
 
     def connection(self, slot: Slot) -> asyncio.BaseProtocol:
         """The protocol of a new connection."""
@@ -137,7 +137,7 @@ class _Connection(TlsProtocol):
     """A connection that holds a slot from its start to its end."""
 
     def __init__(self, listener: SecureListener, slot: Slot) -> None:
-        super().__init__(listener.context, listener.buffer, listener.turns, self._open, _failed)
+        super().__init__(listener.context, listener.buffer, listener.queues, self._open, _failed)
         self._limits = listener.limits
         self._protocol = listener.make
         self._slot = slot

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
 from kcm_cli.machinery import der
+from kcm_cli.serving.fair_queue import FairQueue
 from kcm_cli.serving.openssl_callbacks import request_certificates, speak_http_1
-from kcm_cli.serving.turns import Turns
 
 PEER_CERTIFICATES = "peer_certificates"
 """``get_extra_info``: the certificates (DER) that the client sent, its own first."""
@@ -78,7 +78,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
     """The protocol between a socket's transport and the inner protocol, which is made once the handshake is done.
 
     context: returns the TLS context for a connection to a local address. buffer: the read buffer, shared by all
-    connections of a loop. (With one for each read of 256 KiB, the heap would not shrink after a flood.) turns: of the
+    connections of a loop. (With one for each read of 256 KiB, the heap would not shrink after a flood.) queues: of the
     loop, for handshakes, and for decrypting what established connections receive. failed: called when a handshake
     fails.
     """
@@ -87,12 +87,12 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self,
         context: Callable[[str], SSL.Context],
         buffer: bytearray,
-        turns: tuple[Turns, Turns],
+        queues: tuple[FairQueue, FairQueue],
         make: Callable[[], asyncio.Protocol],
         failed: Callable[[str], None],
     ) -> None:
         self._buffer = buffer
-        self._handshakes, self._reads = turns
+        self._handshakes, self._reads = queues
         self._context: Callable[[str], SSL.Context] | None = context
         self._tls = _NONE  # made with the first byte
         self._make = make

@@ -30,8 +30,8 @@ from kcm_cli.manager.server.mux import Mux
 from kcm_cli.rest.transport import Response
 from kcm_cli.serving.connection import Handler, HttpConnection, Received
 from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.serving.fair_queue import REQUESTS, FairQueue
 from kcm_cli.serving.secure_listener import Listener, SecureListener
-from kcm_cli.serving.turns import REQUESTS, Turns
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class HttpServer:
         self._listener: Listener | None = None
         self.open: set[HttpConnection] = self._server.server_state.connections  # type: ignore[assignment]
         self.limits = ConnectionLimits(LIMITS, clock)
-        self.turns = Turns(most=REQUESTS)
+        self.queue = FairQueue(most=REQUESTS)
 
     async def serve(self) -> None:
         """Serve until ``stop`` or cancelled. After ``stop``, open requests have a second to finish."""

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
+from kcm_cli.serving.fair_queue import FairQueue
 from kcm_cli.serving.tls_transport import MAX_CHAIN, PEER_CERTIFICATES, TlsProtocol, server_context
-from kcm_cli.serving.turns import Turns
 from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, ROOT, sign
 
@@ -49,7 +49,9 @@ async def test_reading_pauses_while_the_client_does_not_read() -> None:
     """OpenSSL answers some records (renegotiation) itself: without end, if they were read without end."""
     raw = Raw()
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
-    protocol = TlsProtocol(lambda _: context, bytearray(1), (Turns(), Turns()), asyncio.Protocol, lambda why: None)
+    protocol = TlsProtocol(
+        lambda _: context, bytearray(1), (FairQueue(), FairQueue()), asyncio.Protocol, lambda why: None
+    )
     protocol.connection_made(raw)
     protocol.pause_writing()
     assert not raw.reading
@@ -74,7 +76,9 @@ async def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -
         context.use_privatekey(ca.key)
     raw, caller = Raw(), SSL.Connection(client)
     caller.set_connect_state()
-    protocol = TlsProtocol(lambda _: server, bytearray(1), (Turns(), Turns()), asyncio.Protocol, failures.append)
+    protocol = TlsProtocol(
+        lambda _: server, bytearray(1), (FairQueue(), FairQueue()), asyncio.Protocol, failures.append
+    )
     protocol.connection_made(raw)
     for _ in range(4):
         with suppress(SSL.WantReadError):
@@ -115,7 +119,7 @@ async def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read:
     context.use_certificate(root.certificate)
     context.use_privatekey(root.key)
     inner, failures, raw, request = Inner(), list[str](), Raw(), b"x" * 70_000
-    protocol = TlsProtocol(lambda _: context, bytearray(1), (Turns(), Turns()), lambda: inner, failures.append)
+    protocol = TlsProtocol(lambda _: context, bytearray(1), (FairQueue(), FairQueue()), lambda: inner, failures.append)
     protocol.connection_made(raw)
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = caller.wrap_bio(to_client, to_server)

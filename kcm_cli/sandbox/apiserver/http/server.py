@@ -17,9 +17,9 @@ from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.serving.connection import Handler, HttpConnection, Received
 from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.serving.fair_queue import REQUESTS, FairQueue
 from kcm_cli.serving.secure_listener import Listener, SecureListener
 from kcm_cli.serving.tls_transport import server_context, show_certificate, use_key
-from kcm_cli.serving.turns import REQUESTS, Turns
 
 _RECEIVED_BYTES = 32 * 1024
 LIMITS = Limits(1024, all_head_bytes=4 << 20, sweep_s=5.0)
@@ -55,7 +55,7 @@ class HttpServer:
         """apart: prefixes of headers whose repetitions are joined by newlines, beside those of impersonation."""
         self._handle = handle
         self._apart = (_IMPERSONATES, *apart)
-        self.turns = Turns(most=REQUESTS)
+        self.queue = FairQueue(most=REQUESTS)
         self.limits = ConnectionLimits(limits, RealClock())
         self.open: set[HttpConnection] = set()
         self._clock = clock

@@ -32,8 +32,8 @@ class Waiting(Protocol):
         """Take the step."""
 
 
-class Turns:
-    """The steps of one loop. Each is taken in a later turn than the one in which it was added.
+class FairQueue:
+    """The steps that wait on one loop. Each is taken in a later turn than the one in which it was added.
 
     turn_s, most: the time and the number of steps after which a turn ends.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kcm_cli.serving.turns import Turns
+from kcm_cli.serving.fair_queue import FairQueue
 
 pytestmark = pytest.mark.real_time
 
@@ -22,7 +22,7 @@ class One:
 
 
 async def test_order_of_handshakes() -> None:
-    done, handshakes = list[str](), Turns(60)
+    done, handshakes = list[str](), FairQueue(60)
     for name in ("a1", "a2", "a3", "a4"):
         handshakes.add(One(name, done))
     handshakes.add(One("b", done, "b"))
@@ -35,7 +35,7 @@ async def test_order_of_handshakes() -> None:
 
 async def test_no_handshake_starves() -> None:
     """A hundred clients behind one address, each with the next connection as soon as it has had its turn."""
-    done, handshakes = list[str](), Turns(0)
+    done, handshakes = list[str](), FairQueue(0)
     for number in range(100):
         handshakes.add(One(str(number), done))
     while len(done) < 200:
@@ -45,7 +45,7 @@ async def test_no_handshake_starves() -> None:
 
 
 async def test_other_tasks_run_between_handshakes() -> None:
-    done, handshakes = list[str](), Turns(0)
+    done, handshakes = list[str](), FairQueue(0)
     for number in range(3):
         handshakes.add(One(str(number), done))
     for turns in range(3):
@@ -55,7 +55,7 @@ async def test_other_tasks_run_between_handshakes() -> None:
 
 
 async def test_closed_handshakes_are_dropped() -> None:
-    done, handshakes = list[str](), Turns(60)
+    done, handshakes = list[str](), FairQueue(60)
     ones = [One("begun", done), One("answered", done, continued=True), One("stays", done, "b")]
     for one in ones:
         handshakes.add(one)
@@ -77,7 +77,7 @@ async def test_the_others_go_on_where_one_raises() -> None:
 
     raised = list[object]()
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context["exception"]))
-    done, handshakes = list[str](), Turns(60)
+    done, handshakes = list[str](), FairQueue(60)
     for one in (One("a", done), Raising("b", done), One("c", done)):
         handshakes.add(one)
     await asyncio.sleep(0.001)
