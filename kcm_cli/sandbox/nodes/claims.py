@@ -17,6 +17,7 @@ from kcm_cli.planning.volumes.attachable import is_attached_by, of_pod_volume
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.machine import ATTACH, MOUNT, Hold
 from kcm_cli.sandbox.nodes.references import CLAIM, object_id
+from kcm_cli.sandbox.nodes.shape import ANNOTATIONS
 from kcm_cli.sandbox.views import NODES, SimulatedNode, SimulatedPod
 
 
@@ -69,8 +70,10 @@ class Claims:
 
     def unattached(self, pod: SimulatedPod) -> Hold | None:
         """Return a Hold if a volume of the pod is not attached to its node. A kubelet emits no Event for it: the
-        attach/detach controller does."""
+        attach/detach controller does. Without the annotation of a node, that leaves volumes to the kubelet."""
         node = self._nodes.store.get(pod.spec.node_name)
+        if node is not None and not ANNOTATIONS.keys() <= node.annotations.keys():
+            return None
         there = {volume.name for volume in node.status.volumes_attached} if node is not None else set()
         for volume in pod.spec.volumes:
             found = of_pod_volume(pod, volume, self._claims.store.get, self._volumes.store.get)

@@ -467,17 +467,21 @@ def test_a_volume_that_another_node_has_keeps_a_pod_from_starting(run: Run) -> N
 
 
 def test_without_what_attaches_volumes_no_pod_waits_for_one(run: Run) -> None:
+    """Controllers that do not run in the plan, and nodes whose kubelets attach volumes themselves."""
     snapshot = with_a_volume()
+    (node,) = {item.doc["spec"]["nodeName"] for item in snapshot.items(PODS.gvr)}  # type: ignore[index]
     gaps = (*snapshot.gaps, Gap("volumeattachments.storage.k8s.io", "forbidden"))
     kept = {gvr: one for gvr, one in snapshot.collections.items() if gvr.plural != "volumeattachments"}
-    (node,) = {item.doc["spec"]["nodeName"] for item in snapshot.items(PODS.gvr)}  # type: ignore[index]
-    for of in (replace(snapshot, gaps=gaps, collections=kept), snapshot):
-        words = (
-            "--drain",
-            str(node),
-            *(() if of is not snapshot else ("--controllers=*,-persistentvolume-attach-detach-controller",)),
-        )
-        assert run(of, *words, fail_on="stuck").code == 0
+    nodes = snapshot.collections[NODES.gvr]
+    annotated = b'"volumes.kubernetes.io/controller-managed-attach-detach"'
+    alone = tuple(replace(one, data=one.data.replace(annotated, b'"other"')) for one in nodes.items)
+    without = "--controllers=*,-persistentvolume-attach-detach-controller"
+    for of, words in (
+        (replace(snapshot, gaps=gaps, collections=kept), ()),
+        (snapshot, (without,)),
+        (replace(snapshot, collections={**snapshot.collections, NODES.gvr: replace(nodes, items=alone)}), ()),
+    ):
+        assert run(of, "--drain", str(node), *words, fail_on="stuck").code == 0
 
 
 def test_objects_that_the_api_server_creates_anew_are_named(run: Run) -> None:

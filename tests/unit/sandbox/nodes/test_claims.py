@@ -2,6 +2,7 @@
 
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
+from kcm_cli.sandbox.nodes.shape import ANNOTATIONS
 from tests.kit.controlling import controllers
 from tests.kit.world import NODES, World
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
@@ -135,3 +136,11 @@ async def test_attachments_to_other_nodes_do_not_count(world: World):
         await world.client.patch(NODES, "", node, node_status, subresource="status")
         await world.wait(1)
         assert (await world.status("p"))["phase"] == phase
+
+
+async def test_nodes_that_attach_volumes_themselves_wait_for_nobody(world: World):
+    await attachable(world)
+    await world.patch(NODES, "node-1", {"metadata": {"annotations": {next(iter(ANNOTATIONS)): None}}})
+    await world.pod("p", using("a"))
+    await world.wait(1)
+    assert (await world.status("p"))["phase"] == "Running"
