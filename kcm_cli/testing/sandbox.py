@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 import warnings
+import weakref
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +125,8 @@ class Sandbox:
             raise ValueError(f"there are no controllers here to take {' '.join(options.flags)}")
         self._numbers = itertools.count(1)
         self._folder = Path()
+        self._emptied: Callable[[], object] | None = None
+        """Removes the folder, at the end of the process at the latest."""
         self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
         self._injected: list[Injected] = []
         """The faults that have not ended."""
@@ -175,6 +178,7 @@ class Sandbox:
             self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
         except OSError as error:
             raise SandboxError(str(NoFolderError(error))) from None
+        self._emptied = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._loop = WarpLoop()
         self._thread.start()
         try:
@@ -194,8 +198,8 @@ class Sandbox:
             with contextlib.suppress(RuntimeError):  # it has ended just now
                 self._loop.call_soon_threadsafe(self._end)
             self._thread.join(STOP_S)
-        if self._folder.is_absolute():
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._emptied is not None:
+            self._emptied()
         _tell(unhit)
 
     def __enter__(self) -> Self:

@@ -1,6 +1,9 @@
 """A sandbox on a thread: what a failed start leaves, and its errors."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -101,6 +104,15 @@ def test_what_waits_for_the_sandbox_is_refused_on_its_own_thread() -> None:
 
         with pytest.raises(SandboxError, match="its own thread"):
             sandbox.call(wrong())
+
+
+def test_a_process_that_stops_no_sandbox_leaves_no_files(temporary: Path) -> None:
+    """They have the administrator's credentials."""
+    code = "from kcm_cli.testing import *; Sandbox(HostOptions(controllers=False, nodes=0)).start()"
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert nothing_is_left(temporary)
 
 
 def test_invalid_routes_are_refused() -> None:

@@ -120,8 +120,10 @@ class _Issuer:
     """Issues certificates of a CA."""
 
     def __init__(self, ca: KeyPair, now: datetime) -> None:
+        """Raises ValueError."""
         key = key_pairs.pair_key(ca.key)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("the key of the CA is not an EC key")
         self._key = key
         self._certificate = key_pairs.chain(ca.certificate)[0]
         self._now = now

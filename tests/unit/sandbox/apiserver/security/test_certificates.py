@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kcm_cli.component.certificates import issue, name_of
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -28,6 +31,15 @@ def test_the_server_certificate_has_the_usual_names() -> None:
     names = alternative_names(parsed(Certificates.load(None, NOW).serving.certificate))
     assert {"localhost", "kubernetes", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"} <= set(names)
     assert {"127.0.0.1", "::1"} <= set(names)
+
+
+def test_a_ca_of_another_kind_in_the_folder_is_named(tmp_path: Path) -> None:
+    key, name = rsa.generate_private_key(65537, 2048), name_of("mine")
+    own = issue(name, key, name, key, NOW, NOW + timedelta(days=9999))  # type: ignore[arg-type]
+    (tmp_path / "ca.crt").write_bytes(own.public_bytes(Encoding.PEM))
+    (tmp_path / "ca.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with pytest.raises(ValueError, match="the key of the CA is not an EC key"):
+        Certificates.load(tmp_path, NOW)
 
 
 def test_the_administrator_is_a_master() -> None:
