@@ -26,6 +26,11 @@ _VERBS: Mapping[str, str] = {
     **{"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH"},
     **{"delete": "DELETE", "deletecollection": "DELETECOLLECTION"},
 }
+_REPORTED = frozenset(
+    ("APPLY", "CONNECT", "CREATE", "DELETE", "DELETECOLLECTION", "GET", "LIST", "PATCH", "POST", "PROXY", "PUT")
+    + ("UPDATE", "WATCH", "WATCHLIST")
+)
+"""Methods with series of their own. Clients may send any word."""
 SEATS = 600
 """Concurrent requests of a kube-apiserver with default flags, which the priority levels share."""
 _Place = tuple[str, str, str, str, str, str, str]
@@ -53,7 +58,7 @@ class ServerMetrics:
         )
         self._slis = Registry(about_itself=False)
         self._checks = SliMetrics(self._slis)
-        self._known: dict[tuple[_Place, str, int], tuple[Counter, Histogram]] = {}
+        self._known: dict[tuple[_Place, int], tuple[Counter, Histogram]] = {}
         self.registry.add(_Stored(store))
         self.registry.add(ProcessMetrics())
 
@@ -82,16 +87,22 @@ class ServerMetrics:
         if not info.is_resource:
             scope = ""
         dry_run = "All" if request.query and any(key == "dryRun" for key, _ in request.query) else ""
-        place = (info.verb, info.group, info.version, info.plural, info.subresource, scope, dry_run)
-        key = (place, request.method, answer.status)
-        found = self._known.get(key)
+        verb = _VERBS.get(info.verb) or _reported(request.method)
+        place = (verb, info.group, info.version, info.plural, info.subresource, scope, dry_run)
+        found = self._known.get((place, answer.status))
         if found is None:
-            verb = _VERBS.get(info.verb, request.method)
             where = (info.group, info.version, info.plural, info.subresource, scope, "apiserver")
             counter = self._requests.labels(verb, dry_run, *where, str(answer.status))
-            found = self._known[key] = counter, self._durations.labels(verb, dry_run, *where)
+            found = self._known[place, answer.status] = counter, self._durations.labels(verb, dry_run, *where)
         found[0].inc()
         found[1].observe(duration_s)
+
+
+def _reported(method: str) -> str:
+    """The verb of a request without a resource."""
+    if method == "HEAD":
+        return "GET"
+    return method if method in _REPORTED else "other"
 
 
 class _Stored:

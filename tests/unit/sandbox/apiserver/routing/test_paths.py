@@ -181,7 +181,10 @@ async def test_requests_to_unknown_resources_are_not_counted(api: Any) -> None:
         assert (await nobody.call("GET", f"/api/v1/{path}")).status == 403
     assert (await api.call("GET", "/apis/nope6.test/v1/nope7")).status == 404
     assert (await api.call("GET", "/api/v1/nodes/a")).status == 404
+    for method in ("NOPE8", "NOPE9", "HEAD"):
+        await api.call(method, "/healthz")
     shown = (await api.call("GET", "/metrics")).body.decode()
+    assert 'subresource="",verb="other",version=""} 2\n' in shown and "HEAD" not in shown and "NOPE" not in shown
     assert 'resource="nodes",scope="resource",subresource="",verb="GET",version="v1"} 1\n' in shown
     assert "nope" not in shown
 
