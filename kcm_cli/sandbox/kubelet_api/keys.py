@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine
 
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.streams.remote import Console
 
 MOST_LINE = 1 << 16
@@ -23,8 +24,9 @@ class Keys:
         self._waiting: deque[int] = deque()
 
     async def __aiter__(self) -> AsyncIterator[int]:
-        escaped = False
+        escaped, turns = False, Turns.of_loop()
         while True:
+            await turns.step()  # what is pasted comes at once
             while not self._waiting:
                 if self.ended:
                     return

@@ -1,6 +1,8 @@
 """Keys of a terminal."""
 
 import asyncio
+import time
+from itertools import count
 from typing import Any
 
 import pytest
@@ -74,3 +76,21 @@ async def test_cat_on_a_terminal(typed: tuple[bytes, ...], is_first: bool, shown
     over = await echoed(console, is_first=is_first)
     assert (console.shown, over["status"]) == (shown, "Failure" if code else "Success")
     assert str(code) in str(over) or not code
+
+
+async def test_what_is_pasted_is_echoed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock is a millisecond later."""
+    looks, others = count(), 0
+
+    async def other_work() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: next(looks) / 1000)
+    working = asyncio.create_task(other_work())
+    console: Any = Typed(b"x" * 1000 + b"\r")
+    assert [line async for line in Keys(console).lines()] == [b"x" * 1000 + b"\n"]
+    working.cancel()
+    assert others > 50
