@@ -5,6 +5,7 @@ For tests in this process. Any client can use it, synchronous or asynchronous, o
 
 import asyncio
 import contextlib
+import inspect
 import itertools
 import secrets
 import shutil
@@ -695,9 +696,13 @@ class Sandbox:
 
 
 def _tell(unhit: Sequence[str]) -> None:
-    """Warn of faults that have hit no request."""
-    if unhit:
-        warnings.warn("\n".join(unhit), UnhitFault, stacklevel=4)
+    """Warn of faults that have hit no request, where a test ended them."""
+    if not unhit:
+        return
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("kcm_cli."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn("\n".join(unhit), UnhitFault, stacklevel=level)
 
 
 def _check_pod(pattern: str) -> None:

@@ -96,6 +96,18 @@ def test_clusters_end_though_their_faults_have_hit_nothing(temporary: Path) -> N
     assert nothing_is_left(temporary)
 
 
+def test_a_fault_that_has_hit_nothing_is_told_where_it_ends() -> None:
+    nobody = Fault("refuse", user="nobody")
+    with pytest.warns(UnhitFault) as told, Sandbox(HostOptions(controllers=False, nodes=0)) as sandbox:
+        with sandbox.inject(nobody):
+            pass
+        sandbox.inject(nobody).remove()
+        sandbox.inject(nobody)
+        sandbox.reset(sandbox.snapshot())
+        sandbox.inject(nobody)
+    assert [warning.filename for warning in told] == [__file__] * 4
+
+
 def test_what_waits_for_the_sandbox_is_refused_on_its_own_thread() -> None:
     with Sandbox(HostOptions(controllers=False, nodes=0)) as sandbox:
 
