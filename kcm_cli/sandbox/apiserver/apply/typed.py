@@ -273,7 +273,7 @@ def _remove(node: Node, value: object, removed: Fields) -> object:
 def with_nulls(node: Node, doc: Doc, config: Doc) -> Doc:
     """The document with null where the configuration has it and nothing is left.
 
-    upstream, since 1.36.3 (kubernetes#140294): an empty object may lack fields that its schema requires
+    upstream, since kubernetes#140296: an empty object may lack fields that its schema requires
     """
     return cast("Doc", _with_nulls(node, doc, config))
 
