@@ -104,6 +104,11 @@ EXPLAINED = (
         "with upstream as well",
     ),
     Explanation(
+        r"binding/refused@persistent-volume-binder:update:persistentvolumes:v#1",
+        r"persistentvolume(claim)?s (c|waits|v): .*",
+        "two claims ask for the volume: while one is refused it, the other one gets it",
+    ),
+    Explanation(
         "(provisioning/(unsent|crash|stale|older)|attaching/older)@attachdetach-controller:.*",
         r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
         "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
