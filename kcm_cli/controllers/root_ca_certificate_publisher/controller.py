@@ -20,6 +20,10 @@ from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.turns import in_turns
 
+AGAIN_S = 60.0
+"""When to look again whether the cache shows what was created. If not, it may be gone before the cache is filled anew,
+without any event."""
+
 
 class RootCAPublisher:
     """Keys are names of namespaces."""
@@ -32,20 +36,21 @@ class RootCAPublisher:
         self._config_maps = context.cache(CONFIG_MAPS).store
         (self._queue,) = context.queues
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         with self._metrics.measured():
-            await self._publish(key)
+            return await self._publish(key)
 
-    async def _publish(self, namespace: str) -> None:
+    async def _publish(self, namespace: str) -> float | None:
         root_ca = self._root_ca.pem.decode(errors="replace")
         action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), root_ca)
         if action is None:
-            return
+            return None
         try:
             await writes.send(self._client, action)
         except ApiError as error:
             if not (isinstance(action, Create) and (isinstance(error, NotFound) or error.namespace_terminating)):
                 raise
+        return AGAIN_S if isinstance(action, Create) else None
 
     async def reload(self) -> None:
         """Queue all namespaces if the CA has changed. Yields to the loop in between."""

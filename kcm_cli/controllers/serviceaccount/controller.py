@@ -10,6 +10,9 @@ from kcm_cli.engine.worker import Failures
 from kcm_cli.rest.errors import AlreadyExists, ApiError
 
 NAME = "default"
+AGAIN_S = 60.0
+"""When to look again whether the cache shows the account. If not, it may be gone before the cache is filled anew,
+without any event."""
 
 
 class ServiceAccountController:
@@ -20,17 +23,18 @@ class ServiceAccountController:
         self._namespaces = context.cache(NAMESPACES)
         self._accounts = context.cache(SERVICE_ACCOUNTS)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         namespace = self._namespaces.store.get(key)
         if namespace is None or namespace.status.phase != "Active" or self._accounts.store.get(f"{key}/{NAME}"):
-            return
+            return None
         try:
             await self._client.create(SERVICE_ACCOUNTS, key, account(key), reason="namespace has no default account")
         except AlreadyExists:
-            return  # the cache is older than the account
+            pass  # the cache is older than the account
         except ApiError as error:
             if not error.namespace_terminating:
                 raise
+        return AGAIN_S
 
 
 def account(namespace: str) -> dict[str, object]:

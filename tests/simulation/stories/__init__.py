@@ -81,12 +81,6 @@ EXPLAINED = (
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
-        "accounts/missed@ADDED:serviceaccounts:extra/default#1",
-        "serviceaccounts extra/default is missing",
-        "an account that comes and goes while its watch shows nothing is seen neither to come nor to go, with upstream "
-        "as well: it is created again when its namespace changes",
-    ),
-    Explanation(
         r"claims-of-devices/missed@\w+:pods:(waits|p)#\d",
         r"resourceclaims.* p: (status\.(reservedFor|allocation)|metadata\.finalizers) is .*, and was not set",
         "a pod that comes and goes while its watch shows nothing is seen neither to come nor to go, with upstream as "

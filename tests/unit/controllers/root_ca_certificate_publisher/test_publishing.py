@@ -90,6 +90,22 @@ async def test_every_namespace_has_the_config_map_and_changes_are_reverted(world
         assert await story.data("new") == GOOD
 
 
+async def test_a_config_map_that_the_cache_never_showed_is_recreated(world: World, tmp_path):
+    """As when a list takes the place of a watch: no event says that it is gone."""
+    story, blind = Story(world, tmp_path), [False]
+    refuses = Refusing(world.server.transport(), lambda sent: blind[0] and sent.path == "/api/v1/configmaps")
+    async with story.running(transport=refuses):
+        await world.wait(2)
+        blind[0] = True
+        await world.wait(600)
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(2)
+        await world.client.delete(CONFIG_MAPS, "new", ROOT_CA)
+        assert await story.data("new") is None
+        await world.wait(70)
+        assert await story.data("new") == GOOD
+
+
 async def test_without_a_file_the_ca_of_the_kubeconfig_is_published(world: World, tmp_path):
     story = Story(world, tmp_path)
     story.config = ServiceAccountTokenConfig()

@@ -34,6 +34,21 @@ async def test_a_new_namespace_gets_its_account_which_is_recreated(world: World)
         assert await has(world, "new")
 
 
+async def test_an_account_that_the_cache_never_showed_is_recreated(world: World):
+    """As when a list takes the place of a watch: no event says that it is gone."""
+    blind = [False]
+    refuses = Refusing(world.server.transport(), lambda sent: blind[0] and sent.path == "/api/v1/serviceaccounts")
+    async with running(world, refuses):
+        await world.wait(2)
+        blind[0] = True
+        await world.wait(600)
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(2)
+        await world.client.delete(ACCOUNTS, "new", "default")
+        await world.wait(70)
+        assert await has(world, "new")
+
+
 async def test_other_deleted_accounts_are_not_recreated(world: World):
     async with running(world):
         await world.create(ACCOUNTS, {"metadata": {"name": "mine"}})
