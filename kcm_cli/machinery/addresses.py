@@ -47,6 +47,11 @@ def can_allocate(network: Network, address: Address) -> bool:
     return network.version == 6 or address != network.broadcast_address
 
 
+def host_and_port(host: str, port: int | str) -> str:
+    """Both in one text, with an IPv6 address in brackets. upstream: net#JoinHostPort"""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
     """The address and its network; None if it is invalid. Parsed as leniently as ``parse_ip``."""
     text, slash, length = value.partition("/")

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery import quoting
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.formats import base64_text, from_base64
 from kcm_cli.rest import kubeconfig, plugins
@@ -114,7 +115,7 @@ def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:
         raise NotInCluster("neither --kubeconfig nor --master was given, and this is no pod of a cluster")
     token = SERVICE_ACCOUNT / "token"
     read_token(token)
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    server = f"https://{host_and_port(host, port)}"
     return Access(
         server,
         TLSFiles(ca_file=SERVICE_ACCOUNT / "ca.crt"),

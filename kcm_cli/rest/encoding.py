@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.credentials import basic
 from kcm_cli.rest.transport import Request, Unreachable
@@ -42,7 +43,7 @@ class Encoder:
 
 def connect(host: str, port: int, proxy: str) -> bytes:
     """The CONNECT request that asks a proxy for a tunnel."""
-    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = host_and_port(host, port)
     lines = "".join(f"{name}: {value}\r\n" for name, value in authorization(proxy))
     return f"CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n{lines}\r\n".encode()
 

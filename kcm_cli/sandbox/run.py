@@ -20,6 +20,7 @@ from kcm_cli.api.well_known import AUTHENTICATED, MASTERS
 from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, RealClock
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
@@ -199,7 +200,7 @@ class SandboxServer:
         host = self.options.bind_address
         if host in _ANY:
             host = _ANY[host]
-        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
+        return f"https://{host_and_port(host, self.port)}"
 
     @property
     def kubeconfig(self) -> Path:

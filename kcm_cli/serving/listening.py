@@ -26,11 +26,6 @@ def listening(address: str, port: int, *, share_port: bool = False) -> socket.so
     return _listening(address, port, share_port=share_port)
 
 
-def host_and_port(address: str, port: int) -> str:
-    """Both in one text, with an IPv6 address in brackets."""
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
 def _listening(address: str, port: int, *, share_port: bool) -> socket.socket:
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:

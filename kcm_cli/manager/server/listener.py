@@ -6,8 +6,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go#CreateListe
 import errno
 import socket
 
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.manager.errors import RunError
-from kcm_cli.serving.listening import host_and_port, listening
+from kcm_cli.serving.listening import listening
 
 
 def listen(address: str, port: int, *, share_port: bool = False) -> socket.socket:

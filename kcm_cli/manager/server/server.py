@@ -22,6 +22,7 @@ import msgspec
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.serving_config import INSECURE_CIPHERS, ServingConfig
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.authentication import Authenticator
 from kcm_cli.manager.server.authorization import Authorizer
@@ -36,7 +37,6 @@ from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.loads import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES, Loads
-from kcm_cli.serving.listening import host_and_port
 
 if TYPE_CHECKING:
     from kcm_cli.manager.server.http import HttpServer

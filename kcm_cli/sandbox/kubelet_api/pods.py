@@ -7,6 +7,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pods import is_terminal
@@ -134,7 +135,7 @@ def failed_kubelet(store: Store, pod: Pod) -> str:
     addresses: list[Tree] = (doc.get("status") or {}).get("addresses") or []
     known = (one.get("address") for one in addresses if one.get("type") == "InternalIP")
     address = next(filter(None, known), doc["metadata"]["name"])
-    return f"[{address}]:{shape.KUBELET_PORT}" if ":" in address else f"{address}:{shape.KUBELET_PORT}"
+    return host_and_port(address, shape.KUBELET_PORT)
 
 
 def end_of(store: Store, pod: Pod, name: str) -> datetime | None:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from kcm_cli.component.arguments import check_fields
 from kcm_cli.component.clock import Clock, in_real_time
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -463,7 +464,7 @@ class KubeletApi:
         pod = Pod(stored, self.annotations)
         if failed_kubelet(self._store, pod):
             address = (pod.doc.get("status") or {}).get("podIP") or ""
-            raise LookupError(_no_route(f"[{address}]:{port}" if ":" in address else f"{address}:{port}"))
+            raise LookupError(_no_route(host_and_port(address, port)))
         return self.where(pod, port)
 
     def current(self, pod: Pod) -> Pod | None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import cast
 
 from kcm_cli.api.core import Service
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.env_files import EnvFileError, NotSet, file_value
@@ -71,17 +72,16 @@ def of_service(service: Service) -> dict[str, str]:
     if address in ("", "None") or not ports:
         return {}
     prefix = _variable_of(service.name)
-    host = f"[{address}]" if ":" in address else address
     found = {
         f"{prefix}_SERVICE_HOST": address,
         f"{prefix}_SERVICE_PORT": str(ports[0].port),
-        f"{prefix}_PORT": f"{ports[0].protocol.lower()}://{host}:{ports[0].port}",
+        f"{prefix}_PORT": f"{ports[0].protocol.lower()}://{host_and_port(address, ports[0].port)}",
     }
     for port in ports:
         if port.name:
             found[f"{prefix}_SERVICE_PORT_{_variable_of(port.name)}"] = str(port.port)
         link, protocol = f"{prefix}_PORT_{port.port}_{port.protocol.upper()}", port.protocol.lower()
-        found[link] = f"{protocol}://{host}:{port.port}"
+        found[link] = f"{protocol}://{host_and_port(address, port.port)}"
         found[f"{link}_PROTO"] = protocol
         found[f"{link}_PORT"] = str(port.port)
         found[f"{link}_ADDR"] = address

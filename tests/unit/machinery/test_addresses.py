@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcm_cli.machinery.addresses import is_canonical_ipv4, is_ipv6
+from kcm_cli.machinery.addresses import host_and_port, is_canonical_ipv4, is_ipv6
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ def test_only_ipv6_is_ipv6(text: str, expected: bool) -> None:
 )
 def test_canonical_ipv4(text: str, expected: bool) -> None:
     assert bool(is_canonical_ipv4(text)) is expected
+
+
+def test_addresses_with_ports() -> None:
+    assert host_and_port("::", 10257) == "[::]:10257"
+    assert host_and_port("0.0.0.0", 10257) == "0.0.0.0:10257"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kcm_cli.manager.server.listener import listen
-from kcm_cli.serving.listening import host_and_port, listening
+from kcm_cli.serving.listening import listening
 
 HUNG_S = 10.0
 
@@ -59,8 +59,3 @@ def test_a_taken_port_is_not_tried_for_one_family_alone() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match="in use"):
             listening("0.0.0.0", port)
-
-
-def test_addresses_in_texts() -> None:
-    assert host_and_port("::", 10257) == "[::]:10257"
-    assert host_and_port("0.0.0.0", 10257) == "0.0.0.0:10257"

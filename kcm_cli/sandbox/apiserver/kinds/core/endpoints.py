@@ -6,6 +6,7 @@ pkg/registry/core/endpoints/strategy.go, pkg/printers/internalversion/printers.g
 
 from datetime import datetime
 
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
@@ -79,12 +80,8 @@ def _addresses(doc: Tree, now: datetime) -> str:
     for subset in doc.get("subsets") or ():
         ips = [one["ip"] for one in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        found += [_joined(ip, port["port"]) for port in ports for ip in ips] if ports else ips
+        found += [host_and_port(ip, port["port"]) for port in ports for ip in ips] if ports else ips
     return more(found) if doc.get("subsets") else NONE
-
-
-def _joined(ip: str, port: int) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
 KIND = Kind(

@@ -20,6 +20,7 @@ import msgspec
 
 from kcm_cli.component.clock import in_real_time
 from kcm_cli.component.user_headers import STANDARD
+from kcm_cli.machinery.addresses import host_and_port
 from kcm_cli.rest.connection import Connection, Incoming
 from kcm_cli.rest.transport import BLANK, Request, Response, Stream
 from kcm_cli.sandbox.apiserver.errors import plain
@@ -157,7 +158,7 @@ def _why(where: Where, error: Exception) -> str:
         if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "tls: first record does not look like a TLS handshake"
         return f"remote error: tls: {(error.reason or 'handshake failure').replace('_', ' ').lower()}"
-    shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    shown = host_and_port(host, port)
     number = error.errno if isinstance(error, OSError) else None
     why = str(error) or "i/o timeout" if number is None else os.strerror(number).lower()
     return f"dial tcp {shown}: connect: {why}"
