@@ -613,7 +613,7 @@ class Sandbox:
         )
         self._server = server = SandboxServer(options, self._clock)
         try:
-            server.prepare()
+            _prepare(server)
             server.write_kubeconfig()
             self.url = server.url
             manager = self._manager(server)
@@ -693,6 +693,16 @@ class Sandbox:
             raise SandboxError(f"the sandbox has ended: {innermost(self._error)}") from self._error
         if not self._thread.is_alive():
             raise SandboxError("the sandbox is not running")
+
+
+def _prepare(server: SandboxServer) -> None:
+    """Raises SandboxError where the machine does not let it listen, as one without IPv4."""
+    try:
+        server.prepare()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise SandboxError(f"cannot listen on {server.options.bind_address}: {error.strerror}") from error
 
 
 def _tell(unhit: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from cryptography import x509
 
 from kcm_cli.cli import kube_apiserver, kube_apiserver_options
 from kcm_cli.cli.sandbox import _prepare
+from kcm_cli.sandbox import run
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.views import PODS
@@ -155,6 +156,16 @@ def test_a_failed_start_has_a_reason_and_leaves_nothing(temporary: Path) -> None
         sandbox.start()
     assert nothing_is_left(temporary)
     sandbox.stop()
+
+
+def test_a_machine_on_which_nothing_can_listen_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(address: str, port: int) -> None:
+        raise OSError(99, "Cannot assign requested address")
+
+    monkeypatch.setattr(run, "listening", refused)
+    with pytest.raises(SandboxError, match="cannot listen on 127.0.0.1: Cannot assign requested address"):
+        Sandbox(HostOptions(controllers=False, nodes=0)).start()
+    assert nothing_is_left(temporary)
 
 
 def test_a_start_that_takes_too_long_leaves_nothing(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
