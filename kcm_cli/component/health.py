@@ -18,8 +18,6 @@ log = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
-
-
 Warnings = Callable[[], list[str]]
 """Returns warnings, a line each; they are listed and fail no check."""
 

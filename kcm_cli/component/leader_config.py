@@ -8,6 +8,7 @@ from kcm_cli.component.options import OptionGroup, duration, option
 from kcm_cli.component.value_types import BOOL, CONTROLLER_LEADERS, STRING
 
 JITTER_FACTOR = 1.2
+"""A retry comes after one period, and a random part of so many more."""
 """A candidate waits between one and 2.2 retry periods, so the deadline must leave room for more than one."""
 
 LOCK = "leases"

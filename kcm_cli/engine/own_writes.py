@@ -103,7 +103,7 @@ class OwnWrites:
 
     ``informers``: the caches that plans are made on; writes to other resources are not recorded. ``unheeded``: verbs
     that are not waited for. ``skipped``: called with the group and resource of a cache for each sync that is deferred
-    because of it.
+    because of it. ``given_up``: called with the resource of a cache that has not shown a write in time.
     """
 
     def __init__(

@@ -29,8 +29,7 @@ T = TypeVar("T", bound=Object)
 log = logging.getLogger(__name__)
 
 OBJECTS = 50
-
-
+"""After so many objects of a pass other tasks run, also if the turn is not over."""
 PASS_FAILED = "Pass failed, will retry with the next one"
 
 

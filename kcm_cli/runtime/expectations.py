@@ -9,6 +9,7 @@ upstream: pkg/controller/controller_utils.go#UIDTrackingControllerExpectations
 import msgspec
 
 TIMEOUT_S = 300.0
+"""After this time an owner is synced although what was written for it has not been observed."""
 
 
 class _Expected(msgspec.Struct):

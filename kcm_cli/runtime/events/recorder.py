@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 QUEUE = 1000
 LANES = 4
 """Events of one object stay in order; those of different objects may overtake each other."""
-ATTEMPTS = 12
-PAUSE_S = 10.0
+ATTEMPTS, PAUSE_S = 12, 10.0
+"""How often an Event is sent, and the time between two attempts; a random part of it after the first."""
 
 
 class EventWriter:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine
 import msgspec
 
 from kcm_cli.component.clock import Clock, suspended_s
+from kcm_cli.component.leader_config import JITTER_FACTOR
 from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.errors import TIMED_OUT, text_of
@@ -42,9 +43,9 @@ log = logging.getLogger(__name__)
 _FAILURES = (TimeoutError, RequestError)
 HEALTH_CHECK = "leaderElection"
 HEALTH_TOLERANCE_S = 20.0
+"""A leader is healthy until so long after the end of a lease that it has not renewed: it should have ended itself."""
 _READING, _CREATING = "Error retrieving lease lock", "Error initially creating lease lock"
 _UPDATING = "Failed to update lease"
-JITTER_FACTOR = 1.2
 
 
 class ElectionConfig(msgspec.Struct, frozen=True, kw_only=True):
