@@ -84,6 +84,7 @@ class Commands:
     def written(self, written: Mapping[str, Left]) -> None:
         self._written = OrderedDict(written)
         self._sizes = {uid: _characters(left) for uid, left in written.items()}
+        self._places = {uid: place for uid, place in self._places.items() if uid in written}
 
     def program_of_run(
         self, pod: Pod, container: SimulatedContainer, run: Run | None, made: EmptyDirs

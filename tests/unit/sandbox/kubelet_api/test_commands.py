@@ -62,3 +62,5 @@ async def test_files_of_pods_are_dropped_without_a_look_at_all_pods(monkeypatch:
     write("e")
     assert list(known.written) == ["a", "d"]
     assert PODS not in listed
+    known.written = {"d": known.written["d"]}
+    assert list(known._places) == ["d"], "a reset leaves nothing of others"
