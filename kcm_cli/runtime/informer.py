@@ -179,17 +179,17 @@ class Informer(Generic[T]):
         self._calls: _Calls[T] = _Calls()
         self._watch_list = watch_list
         self._object_errors = object_errors or ObjectErrors()
-        self._spoilt = 0
+        self._spoilt = 0  # answers in a row that could not be read
         self._refused = 0  # failures of watches in a row, of the versions of lists in between, too
         self._failed = 0  # watches in a row that the server answered with an error, other than 429
-        self._latest = False
-        self._unconfirmed = False
+        self._latest = False  # lists ask for the latest version, not for any
+        self._unconfirmed = False  # see ``confirm``
         self._list_next = False  # between two watches
-        self._catch_ups = 0
-        self._unfinished = 0
-        self._endless = 0
-        self._opened_at = float("inf")
-        self._heard_at = 0.0
+        self._catch_ups = 0  # short watches since ``confirm``
+        self._unfinished = 0  # failures in a row while there is no set to follow
+        self._endless = 0  # WatchLists in a row without their end
+        self._opened_at = float("inf")  # when the open watch was accepted, in monotonic seconds
+        self._heard_at = 0.0  # when its server sent something last
         self._backoff = Backoff(rng)
         self._troubles = Troubles(resource, self._object_errors, metadata_only=self.scope.metadata_only)
 
