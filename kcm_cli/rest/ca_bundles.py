@@ -24,7 +24,7 @@ from OpenSSL import crypto
 from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import common_name, is_for
 from kcm_cli.machinery import der, pem
-from kcm_cli.rest.tls import MOST_KEYS, NOT_SIGNED
+from kcm_cli.rest.tls import MOST_KEYS, NOT_SIGNED, NOT_VALID
 
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 """Go verifies no signature over these; OpenSSL does where no security level is asked for."""
@@ -49,13 +49,14 @@ class CaBundle(msgspec.Struct, frozen=True):
         certificates. ``usage``: what it is shown for.
 
         Of several CAs of one name, OpenSSL takes one for the issuer, and one with another key identifier never (see
-        ``rest.tls.connected``). If it finds no issuer, or one that has not signed, the one that has is looked for.
+        ``rest.tls.connected``). If it finds no issuer, or one that has not signed or has expired, the right one is
+        looked for.
         """
         signers: dict[bytes, x509.Certificate] = {}
         while True:
             why, unsigned = self._judged(certificate, between, now, signers, usage)
             name = b"" if unsigned is None else der.issuer(unsigned.public_bytes(Encoding.DER))
-            if unsigned is None or name in signers or (signer := self._signer(unsigned, name)) is None:
+            if unsigned is None or name in signers or (signer := self._signer(unsigned, name, now)) is None:
                 return why
             signers[name] = signer
 
@@ -76,7 +77,10 @@ class CaBundle(msgspec.Struct, frozen=True):
         try:
             chain = context.get_verified_chain()
         except crypto.X509StoreContextError as error:
-            return str(error), error.certificate.to_cryptography() if error.errors[0] in NOT_SIGNED else None
+            failed, (code, depth, *_) = error.certificate.to_cryptography(), error.errors
+            if code in NOT_SIGNED:
+                return str(error), failed
+            return str(error), self._signed_by(failed, (certificate, *between)) if code in NOT_VALID and depth else None
         certificates = [one.to_cryptography() for one in chain]
         if not all(is_for(usage, one) for one in certificates):
             return "certificate specifies an incompatible key usage", None
@@ -96,10 +100,16 @@ class CaBundle(msgspec.Struct, frozen=True):
         known = b"".join(one.public_bytes(Encoding.PEM) for one in others)
         return known + b"".join(pem.encode(pem.CERTIFICATE, one) for one in chosen)
 
-    def _signer(self, certificate: x509.Certificate, issuer: bytes) -> x509.Certificate | None:
-        """The CA that has signed a certificate, of the first MOST_KEYS with its issuer's name."""
-        named = self.named.get(issuer, [])[:MOST_KEYS]
+    def _signer(self, certificate: x509.Certificate, issuer: bytes, now: datetime) -> x509.Certificate | None:
+        """The CA that has signed a certificate, of the first MOST_KEYS with its issuer's name: one that has not
+        expired, if there is one."""
+        named = sorted(self.named.get(issuer, [])[:MOST_KEYS], key=lambda one: one.not_valid_after_utc < now)
         return next((one for one in named if _has_signed(one, certificate)), None)
+
+    def _signed_by(self, ca: x509.Certificate, shown: Sequence[x509.Certificate]) -> x509.Certificate | None:
+        """Of the certificates that are shown, the one that this CA of the bundle has signed."""
+        known = der.subject(ca.public_bytes(Encoding.DER)) in self.named
+        return next((one for one in shown if _has_signed(ca, one)), None) if known else None
 
 
 def _is_weak(certificate: x509.Certificate) -> bool:

@@ -40,6 +40,9 @@ MOST_KEYS = 100
 """So many certificates of one name are tried, as by Go."""
 NOT_SIGNED = frozenset({2, 7, 20, 21})
 """X509_V_ERR_…: no certificate is taken for the issuer, or one that has not signed."""
+NOT_VALID = frozenset({9, 10})
+"""X509_V_ERR_…: a certificate has ended, or has not begun: perhaps one of a CA that has another one for its key."""
+_FINAL = 2
 WRONG_PURPOSE = 26
 """X509_V_ERR_INVALID_PURPOSE: by a usage of keys, or by Netscape's type of a certificate, which Go does not know."""
 
@@ -231,8 +234,8 @@ async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext],
     OpenSSL takes one trusted certificate for the issuer of another one: of those with the issuer's name, the first
     whose key identifier does not differ. Go tries them all. While a CA is replaced, its old and its new certificate may
     have one name and no key identifiers; and a CA that was made anew for its key may have another identifier. So if
-    that one has not signed, contexts with one certificate of each name are tried, without its key identifier. And if
-    OpenSSL does not like what the certificate is for, it is judged here (``Judged``).
+    that one has not signed, or has expired, contexts with one certificate of each name are tried, without its key
+    identifier. And if OpenSSL does not like what the certificate is for, it is judged here (``Judged``).
     """
     failure: ssl.SSLCertVerificationError | None = None
     turns, tried = _in_turn(context), list[ssl.SSLContext]()
@@ -241,9 +244,9 @@ async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext],
         try:
             made = await connect(one)
         except ssl.SSLCertVerificationError as error:
-            if failure is None or failure.verify_code in NOT_SIGNED:
+            if failure is None or _says(error) > _says(failure):
                 failure = error
-            if error.verify_code == WRONG_PURPOSE or (one is context and error.verify_code not in NOT_SIGNED):
+            if error.verify_code == WRONG_PURPOSE or (one is context and _says(error) == _FINAL):
                 turns = iter(())
         else:
             if isinstance(context, Resuming):
@@ -254,6 +257,11 @@ async def connected(context: ssl.SSLContext, connect: Callable[[ssl.SSLContext],
         raise failure
     finally:
         del failure  # it holds this frame
+
+
+def _says(failure: ssl.SSLCertVerificationError) -> int:
+    """How much a failure says about a server, whatever its CA: _FINAL if no other one makes a difference."""
+    return 0 if failure.verify_code in NOT_SIGNED else 1 if failure.verify_code in NOT_VALID else _FINAL
 
 
 def _judged_last(

@@ -167,6 +167,14 @@ def _renewed(*, expired: bool = False) -> Case:
     return Case(shown.pem, shown.secret, new.pem)
 
 
+def _renewed_beside_expired(*, first: bool) -> Case:
+    """The same, with the old one, which has expired, in the bundle. first: of the two."""
+    old = sign(replace(_identified(ROOT, b"old"), ends=EXPIRED))
+    new = sign(_identified(ROOT, b"new"), key=old.key)
+    shown = sign(replace(LEAF, more=((x509.AuthorityKeyIdentifier(b"old", None, None), False),)), old)
+    return Case(shown.pem, shown.secret, old.pem + new.pem if first else new.pem + old.pem)
+
+
 def _identified(form: Form, key_id: bytes) -> Form:
     return replace(form, more=((x509.SubjectKeyIdentifier(key_id), False),))
 
@@ -244,6 +252,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "expired, present and next CA of one name": _replaced_after_expiry,
     "CA with another key identifier than the leaf says": _renewed,
     "expired CA with another key identifier": lambda: _renewed(expired=True),
+    "CA with another key identifier after an expired one": lambda: _renewed_beside_expired(first=True),
+    "CA with another key identifier before an expired one": lambda: _renewed_beside_expired(first=False),
     "no SAN, common name fits": lambda: _simple(replace(LEAF, name="api.test", sans=()), server_name="api.test"),
     "no SAN, common name is the address": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=())),
     "common name fits, SAN does not": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=("10.0.0.1",))),

@@ -135,8 +135,11 @@ async def test_the_context_by_which_a_server_was_trusted_is_tried_first() -> Non
 
 async def test_what_is_not_about_the_issuer_is_final() -> None:
     context = client_context(TLSFiles(ca_data=sign(ROOT).pem + sign(ROOT).pem))
-    assert await tried(context, {0: 10}) == [0, -10]
+    assert await tried(context, {0: 62}) == [0, -62]
     assert await tried(context, {0: 7, 1: 62, 2: 7}) == [0, 1, 2, -62]
+    assert await tried(context, {0: 10, 1: 62, 2: 7}) == [0, 1, 2, -62]
+    assert await tried(context, {0: 10, 1: 7, 2: 7}) == [0, 1, 2, -10]
+    assert await tried(context, {0: 10}) == [0, 1]
 
 
 def test_certificates_of_one_name_are_tried_one_by_one_and_a_hundred_at_most() -> None:
