@@ -12,19 +12,15 @@ import pytest
 
 from kcm_cli.testing.following import FollowingLoop, under_way
 from kcm_cli.testing.warp import Stalled, WarpLoop
+from tests.kit.warp_loops import running_loop
 
 pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture
 def loop() -> Iterator[WarpLoop]:
-    made = WarpLoop()
-    thread = threading.Thread(target=made.run_forever, daemon=True)
-    thread.start()
-    yield made
-    made.call_soon_threadsafe(made.stop)
-    thread.join()
-    made.close()
+    with running_loop() as made:
+        yield made
 
 
 @contextlib.contextmanager
