@@ -24,6 +24,8 @@ ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = (
 )
 
 _REMEMBERED = 4096
+_MOST_KEPT = 250_000
+"""The permissions of all remembered users take about 60 MB: some hundred users with the role ``edit``."""
 _MOST_INDEXED = 1000
 """A rule of some kilobytes may have billions of permissions."""
 _Identity = tuple[str, tuple[str, ...]]
@@ -37,10 +39,13 @@ class _Grant(msgspec.Struct, frozen=True):
 
 
 class Grants(msgspec.Struct):
-    """The rules of a user by the bindings of a scope (the cluster or a namespace). errors: about missing roles."""
+    """The rules of a user by the bindings of a scope (the cluster or a namespace). errors: about missing roles.
+    size: the number of indexed permissions.
+    """
 
     rules: list[Rule] = msgspec.field(default_factory=list)
     errors: list[str] = msgspec.field(default_factory=list)
+    size: int = 0
     _resources: dict[tuple[str, str, str], list[_Grant]] = msgspec.field(default_factory=dict)
     _wide: list[tuple[Rule, str]] = msgspec.field(default_factory=list)
     """Rules with too many permissions for the index."""
@@ -51,9 +56,11 @@ class Grants(msgspec.Struct):
         self.rules.append(rule)
         if rule.urls:
             self._urls.append((rule, reason))
-        if len(rule.verbs) * len(rule.groups) * len(rule.resources) > _MOST_INDEXED:
+        permissions = len(rule.verbs) * len(rule.groups) * len(rule.resources)
+        if permissions > _MOST_INDEXED:
             self._wide.append((rule, reason))
             return
+        self.size += permissions
         grant = _Grant(rule.names, reason)
         for verb in rule.verbs:
             for group in rule.groups:
@@ -93,6 +100,8 @@ class Bindings:
         self._rules: dict[tuple[str, str], list[Rule]] = {}
         self._by_subject: dict[str, dict[str, dict[str, Tree]]] = {}
         self._grants: dict[tuple[str, _Identity], Grants] = {}
+        self._size = 0
+        """That of all grants that are kept."""
         self._follows = False
 
     def grants(self, user: User, namespace: str) -> Grants:
@@ -103,12 +112,17 @@ class Bindings:
         key = (namespace, (user.name, user.groups))
         known = self._grants.get(key)
         if known is None:
-            if len(self._grants) >= _REMEMBERED:
-                self._grants.clear()
             known = self._resolve(user, namespace)
+            if len(self._grants) >= _REMEMBERED or self._size + known.size > _MOST_KEPT:
+                self._forget()
             if user.length <= LONGEST_KEY:
                 self._grants[key] = known
+                self._size += known.size
         return known
+
+    def _forget(self) -> None:
+        self._grants.clear()
+        self._size = 0
 
     def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
         """The rules of a role that a binding of this namespace refers to; None if it does not exist."""
@@ -166,14 +180,14 @@ class Bindings:
 
     def _role_changed(self, event: Event) -> None:
         self._rules.pop((event.stored.namespace, event.stored.name), None)
-        self._grants.clear()
+        self._forget()
 
     def _binding_changed(self, event: Event) -> None:
         if event.previous is not None:
             self._unindex(event.previous)
         if event.type != "DELETED":
             self._index(event.stored)
-        self._grants.clear()
+        self._forget()
 
     def _index(self, stored: Stored) -> None:
         binding: Tree = stored.doc

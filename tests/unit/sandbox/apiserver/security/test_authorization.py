@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kcm_cli.sandbox.apiserver.security import bindings
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 from tests.kit.api import Answer, Api
@@ -460,6 +461,21 @@ async def test_long_names_and_paths_are_not_kept(api: Api) -> None:
     assert any("stranger" in key for key in kept)
     assert max(map(len, kept)) < 5000
     assert not any(namespace == "unknown" for namespace, _ in caches[1])
+
+
+async def test_the_permissions_of_all_users_that_are_kept_are_limited(
+    api: Api, grants: Grants, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bindings, "_MOST_KEPT", 1000)
+    many = [f"n{number}" for number in range(300)]
+    users = [await grants.user(rule("get", on=",".join([f"r{number}", *many]))) for number in range(10)]
+    known = api.server.api.core.security.authorizer._bindings
+    for _ in range(2):
+        for number, user in enumerate(users):
+            assert may(api, user, "get", f"r{number}") and may(api, user, "get", "n1")
+            assert not may(api, user, "get", f"r{number + 1}")
+            assert known._size == sum(each.size for each in known._grants.values()) <= 1000
+    assert len(known._grants) > 1
 
 
 @pytest.mark.parametrize(
