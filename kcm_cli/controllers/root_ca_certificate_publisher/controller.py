@@ -50,6 +50,7 @@ class RootCAPublisher:
         except ApiError as error:
             if not (isinstance(action, Create) and (isinstance(error, NotFound) or error.namespace_terminating)):
                 raise
+            return None  # the namespace is gone, or will be
         return AGAIN_S if isinstance(action, Create) else None
 
     async def reload(self) -> None:

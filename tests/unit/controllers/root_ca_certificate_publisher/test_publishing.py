@@ -14,6 +14,7 @@ from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, 
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request
 from tests.kit.controlling import Faulty, controllers, metric
 from tests.kit.faults import Refusing
 from tests.kit.root_ca import CA
@@ -104,6 +105,24 @@ async def test_a_config_map_that_the_cache_never_showed_is_recreated(world: Worl
         assert await story.data("new") is None
         await world.wait(70)
         assert await story.data("new") == GOOD
+
+
+async def test_a_namespace_that_is_deleted_is_left_alone(world: World, tmp_path):
+    story, sent = Story(world, tmp_path), list[str]()
+
+    def noted(request: Request) -> bool:
+        if request.method == "POST":
+            sent.append(request.path)
+        return False
+
+    async with story.running(transport=Refusing(world.server.transport(), noted)):
+        await world.create(NAMESPACES, {"metadata": {"name": "old"}})
+        await world.wait(100)
+        sent.clear()
+        await world.delete(NAMESPACES, "old")
+        await world.client.delete(CONFIG_MAPS, "old", ROOT_CA)
+        await world.wait(600)
+        assert len(sent) == 1
 
 
 async def test_without_a_file_the_ca_of_the_kubeconfig_is_published(world: World, tmp_path):
