@@ -43,7 +43,7 @@ EXPLAINED = (
         "the creation of the Service, and the first attempt to write it, which may fail, includes it",
     ),
     Explanation(
-        "service/(stale|missed)@.*",
+        "service/(stale|missed|lag)@.*",
         r"endpointslices.*: metadata\.annotations is not set, and was .*last-change-trigger-time.*",
         "a pod that is gone before it was seen to end triggered nothing, with upstream as well: what is written then "
         "has no such annotation",
