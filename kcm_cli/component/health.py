@@ -16,6 +16,9 @@ from kcm_cli.machinery.quoting import quote
 
 log = logging.getLogger(__name__)
 
+PATH = "healthz"
+"""What the checks of ``HealthChecks`` are called in texts and metrics, whatever path was asked for."""
+
 Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
 Warnings = Callable[[], list[str]]
@@ -30,7 +33,6 @@ def always_healthy() -> str | None:
 class Report(msgspec.Struct, frozen=True):
     """The result of all checks. ``lines`` name every check, without the reason of a failure."""
 
-    path: str
     lines: tuple[str, ...]
     failed: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -42,9 +44,9 @@ class Report(msgspec.Struct, frozen=True):
     def text(self, *, verbose: bool) -> str:
         """The body to answer: always verbose on failure."""
         if not self.healthy:
-            return f"{''.join(self.lines)}{self.path} check failed\n"
+            return f"{''.join(self.lines)}{PATH} check failed\n"
         warnings = "".join(f"warn: {warning}\n" for warning in self.warnings)
-        return f"{''.join(self.lines)}{warnings}{self.path} check passed\n" if verbose else "ok"
+        return f"{''.join(self.lines)}{warnings}{PATH} check passed\n" if verbose else "ok"
 
 
 class SliMetrics:
@@ -76,10 +78,9 @@ class SliMetrics:
 
 
 class HealthChecks:
-    """The checks behind one path, in the order added; more may be added while the server runs."""
+    """The checks of a process, in the order added; more may be added while the server runs."""
 
-    def __init__(self, path: str = "healthz", metrics: SliMetrics | None = None) -> None:
-        self._path = path
+    def __init__(self, metrics: SliMetrics | None = None) -> None:
         self._metrics = metrics
         self._checks: tuple[tuple[str, Check], ...] = ()
         self._warnings: tuple[Warnings, ...] = ()
@@ -109,18 +110,16 @@ class HealthChecks:
                 continue
             why = check()
             if self._metrics is not None:
-                self._metrics.observe(name, self._path, healthy=why is None)
+                self._metrics.observe(name, PATH, healthy=why is None)
             if why is None:
                 lines.append(f"[+]{name} ok\n")
                 continue
             lines.append(f"[-]{name} failed: reason withheld\n")
             failed.append(name)
-            fields = {"check": name, "path": self._path, "err": why}
+            fields = {"check": name, "path": PATH, "err": why}
             log.info("Health check failed", extra={"fields": fields})
         lines.extend(self._unknown(excluded))
-        return Report(
-            self._path, tuple(lines), tuple(failed), tuple(line for warnings in self._warnings for line in warnings())
-        )
+        return Report(tuple(lines), tuple(failed), tuple(line for warnings in self._warnings for line in warnings()))
 
     def _unknown(self, excluded: Collection[str]) -> tuple[str, ...]:
         unknown = sorted(set(excluded) - set(self.names or ("ping",)))
