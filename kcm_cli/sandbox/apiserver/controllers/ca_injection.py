@@ -8,7 +8,7 @@ upstream: controller-runtime pkg/envtest/webhook.go, cert-manager pkg/controller
 """
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kcm_cli.api.resource import GVR
@@ -47,6 +47,8 @@ class CaInjection:
         self._known: set[tuple[GVR, str]] = set()
         """Objects with a webhook."""
         self._due: set[tuple[GVR, str]] = set()
+        self._issued: dict[str, dict[str, list[Tree]]] = {}
+        """The Secrets of Certificates by namespace and Certificate, as they are in this turn."""
         for gvr in _INTO:
             for stored in core.store.list(gvr):
                 self._note(gvr, stored.name, stored.doc)
@@ -88,6 +90,7 @@ class CaInjection:
     def _settle(self) -> None:
         # atomic: no await
         due, self._due = self._due, set()
+        self._issued.clear()
         for gvr, name in sorted(due, key=str):
             current = self._core.store.get(gvr, "", name)
             if current is None:
@@ -99,6 +102,7 @@ class CaInjection:
                     if bundle is not None:
                         client["caBundle"] = bundle
                 self._core.own.update(gvr, current, new, _MANAGER)
+        self._issued.clear()
 
     def _bundles(self, doc: Tree) -> list[str | None]:
         """The new ``caBundle`` of each ``clientConfig``; None for no change."""
@@ -117,23 +121,31 @@ class CaInjection:
         annotations = _annotations(doc)
         namespace, _, name = annotations.get(_FROM_CERTIFICATE, "").partition("/")
         if name:
-            found = self._in_secret(namespace, _CERTIFICATE, name)
+            found = _bundle_of(self._of_certificate(namespace, name) if namespace else ())
             return (found, True) if found else (self._ca, False)
         namespace, _, name = annotations.get(_FROM_SECRET, "").partition("/")
         if name:
-            found = self._in_secret(namespace, _ALLOWED, "true", secret=name)
+            stored = self._core.store.get(_SECRETS, namespace, name)
+            allowed = stored is not None and _annotations(stored.doc).get(_ALLOWED) == "true"
+            found = _bundle_of([stored.doc] if stored is not None and allowed else ())
             return found, bool(found)
         return (self._ca, True) if annotations.get(_FROM_SERVER) == "true" else ("", False)
 
-    def _in_secret(self, namespace: str, annotation: str, value: str, *, secret: str = "") -> str:
-        """The CA in a Secret with the annotation, or empty."""
-        for stored in self._core.store.list(_SECRETS, namespace) if namespace else ():
-            doc: Tree = stored.doc
-            if _annotations(doc).get(annotation) == value and secret in ("", stored.name):
-                found: str = (doc.get("data") or {}).get("ca.crt") or ""
-                if _has_certificate(found):
-                    return found
-        return ""
+    def _of_certificate(self, namespace: str, certificate: str) -> list[Tree]:
+        """The Secrets of a Certificate."""
+        known = self._issued.get(namespace)
+        if known is None:
+            known = self._issued[namespace] = {}
+            for stored in self._core.store.scan(_SECRETS, namespace):
+                if name := _annotations(stored.doc).get(_CERTIFICATE):
+                    known.setdefault(name, []).append(stored.doc)
+        return known.get(certificate, [])
+
+
+def _bundle_of(secrets: Iterable[Tree]) -> str:
+    """The first CA in these Secrets, or empty."""
+    found = (str((secret.get("data") or {}).get("ca.crt") or "") for secret in secrets)
+    return next(filter(_has_certificate, found), "")
 
 
 def _clients(doc: Tree) -> Iterator[Tree]:

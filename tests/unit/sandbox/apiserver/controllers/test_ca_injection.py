@@ -137,6 +137,22 @@ async def test_an_issued_certificate_replaces_the_previous_one(api: Api, other: 
     assert await bundles(api) == [other, other]
 
 
+async def test_the_secrets_of_a_namespace_are_read_once(api: Api, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        doc = configuration(SERVICE, inject_ca_from=f"default/cert{number}")
+        doc["metadata"]["name"] = f"c{number}"
+        await api.make(HOOKS, doc)
+    await asyncio.sleep(0.1)
+    store, scanned = api.server.store, list[str]()
+    scan = store.scan
+    monkeypatch.setattr(store, "scan", lambda gvr, *args: scanned.append(gvr.plural) or scan(gvr, *args))
+    await api.make(SECRETS, secret("s", other, certificate_name="cert3"))
+    await asyncio.sleep(0)
+    found = [(await later(api, f"{HOOKS}/c{number}"))["webhooks"][0]["clientConfig"] for number in range(5)]
+    assert [each["caBundle"] == other for each in found] == [False, False, False, True, False]
+    assert scanned.count("secrets") <= 2
+
+
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_a_secret_has_to_allow_its_injection(api: Api, other: str, allowed: bool) -> None:
     await api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret="default/tls"))
