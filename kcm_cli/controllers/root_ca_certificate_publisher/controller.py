@@ -41,6 +41,8 @@ class RootCAPublisher:
             return await self._publish(key)
 
     async def _publish(self, namespace: str) -> float | None:
+        if self._namespaces.get(namespace) is None and not self._namespaces.is_unseen(namespace):
+            return None  # it is gone; if it is new, its event queues the key
         root_ca = self._root_ca.pem.decode(errors="replace")
         action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), root_ca)
         if action is None:

@@ -24,9 +24,11 @@ class ServiceAccountController:
         self._accounts = context.cache(SERVICE_ACCOUNTS)
 
     async def sync(self, key: str) -> float | None:
-        namespace = self._namespaces.store.get(key)
-        if namespace is None or namespace.status.phase != "Active" or self._accounts.store.get(f"{key}/{NAME}"):
+        namespace, accounts = self._namespaces.store.get(key), self._accounts.store
+        if namespace is None or namespace.status.phase != "Active" or accounts.get(f"{key}/{NAME}"):
             return None
+        if accounts.is_unseen(f"{key}/{NAME}"):
+            return AGAIN_S  # it is there, and cannot be decoded
         try:
             await self._client.create(SERVICE_ACCOUNTS, key, account(key), reason="namespace has no default account")
         except AlreadyExists:
@@ -34,6 +36,7 @@ class ServiceAccountController:
         except ApiError as error:
             if not error.namespace_terminating:
                 raise
+            return None
         return AGAIN_S
 
 

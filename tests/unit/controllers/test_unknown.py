@@ -16,6 +16,7 @@ from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
 from tests.kit.alpha import make, serve
 from tests.kit.controlling import controllers
+from tests.kit.faults import Noting
 from tests.kit.world import NODES, PODS, World, resource
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
@@ -30,7 +31,7 @@ from tests.unit.controllers.volumeattributesclass_protection import test_end_to_
 
 pytestmark = pytest.mark.cluster(nodes=0)
 
-SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
+SERVICES, ENDPOINTS, ACCOUNTS = resource("services"), resource("endpoints"), resource("serviceaccounts")
 SLICES = resource("endpointslices", "discovery.k8s.io")
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 PORTS = {"ports": [{"port": 80}]}
@@ -209,6 +210,17 @@ async def test_the_unknown_claim_of_an_ephemeral_volume_is_neither_made_nor_repo
         lose(world, CLAIMS.gvr, "p-v")
         await world.wait(70)
         assert await names(world, CLAIMS) == ["p-v"]
+
+
+async def test_the_unknown_default_account_is_not_created_again_and_again(world: World):
+    spoil(world, ACCOUNTS.gvr, "default")
+    noting = Noting(world.server.transport())
+    async with controllers(world, names=["serviceaccount-controller"], transport=noting):
+        await world.wait(600)
+        assert "/api/v1/namespaces/default/serviceaccounts" not in noting.paths("POST")
+        lose(world, ACCOUNTS.gvr, "default")
+        await world.wait(70)
+        assert await names(world, ACCOUNTS) == ["default"]
 
 
 async def test_a_claim_is_not_lost_while_its_volume_is_unknown(world: World):

@@ -10,13 +10,14 @@ from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
 from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, TEXT, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Refusing
+from tests.kit.faults import Noting, Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
@@ -123,6 +124,21 @@ async def test_a_namespace_that_is_deleted_is_left_alone(world: World, tmp_path)
         await world.client.delete(CONFIG_MAPS, "old", ROOT_CA)
         await world.wait(600)
         assert len(sent) == 1
+
+
+async def test_nothing_is_created_in_a_namespace_that_was_gone_within_the_minute(world: World, tmp_path):
+    story, noting = Story(world, tmp_path), Noting(world.server.transport())
+    names = ["root-ca-certificate-publisher-controller", "namespace-controller"]
+    async with controllers(world, story.config, NamespaceConfig(), names=names, transport=noting):
+        await world.create(NAMESPACES, {"metadata": {"name": "young"}})
+        await world.wait(5)
+        assert await story.data("young") == GOOD
+        await world.delete(NAMESPACES, "young")
+        await world.wait(10)
+        assert await world.is_deleted("young", NAMESPACES)
+        noting.sent.clear()
+        await world.wait(600)
+        assert "/api/v1/namespaces/young/configmaps" not in noting.paths("POST")
 
 
 async def test_without_a_file_the_ca_of_the_kubeconfig_is_published(world: World, tmp_path):
