@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, ResourceInfo
 
@@ -96,8 +97,7 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
 
     upstream: NewInvalid
     """
-    texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
-    joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    joined = aggregated(f"{error.field}: {error.message}" for error in errors)
     causes: list[Doc] = [{"reason": error.type, "message": error.message, "field": error.field} for error in errors]
     message = f"{group_resource(group, kind)} {quote(name)} is invalid: {joined}"
     return ApiError(422, "Invalid", message, details=details(group, kind, name, causes))

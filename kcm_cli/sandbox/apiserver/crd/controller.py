@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
@@ -267,7 +268,7 @@ def _accepted_names(wanted: Tree, known: Tree, taken: set[Use]) -> tuple[Tree, s
         conflicts = [f"{quote(part)} is already in use" for part in parts if part in used and part not in before]
         if conflicts:
             reason = f"{word}Conflict"
-            message = conflicts[0] if len(conflicts) == 1 else "[" + ", ".join(conflicts) + "]"
+            message = aggregated(conflicts)
         else:
             put(names, field, wanted.get(field))
     put(names, "categories", wanted.get("categories"))

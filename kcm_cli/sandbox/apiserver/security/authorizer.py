@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kcm_cli.api.well_known import MASTERS
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.security.bindings import Bindings
@@ -97,12 +98,6 @@ def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
     error = forbidden(*what, why)
     error.headers["x-content-type-options"] = "nosniff"
     return error
-
-
-def aggregated(errors: list[str]) -> str:
-    """Errors as one text, as upstream's Aggregate."""
-    distinct = list(dict.fromkeys(errors))
-    return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
 
 
 def _denied(errors: list[str]) -> Decision:

@@ -4,9 +4,10 @@ upstream: pkg/registry/rbac/{escalation_check,helpers}.go, pkg/registry/rbac/*/p
 """
 
 from kcm_cli.api.well_known import MASTERS
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import forbidden, not_found
-from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.bindings import CLUSTER_ROLES, GROUP, ROLES
 from kcm_cli.sandbox.apiserver.security.rules import Rule, TooManyRights, described, rules_of, uncovered
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, RequestInfo, Tree

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kcm_cli.component.user_headers import decoded
 from kcm_cli.machinery import names
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.recent import Bounded
 from kcm_cli.machinery.urls import path_unescaped
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated, refusal
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     EXTRA_PREFIX,
     groups_of,

@@ -4,11 +4,12 @@ upstream: pkg/registry/{authentication,authorization}, pkg/apis/authorization/va
 """
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.security import review_specs
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
-from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import FieldError, RequestInfo, Tree, User
 
 _AUTHORIZATION = "authorization.k8s.io"

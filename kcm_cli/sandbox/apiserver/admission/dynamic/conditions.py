@@ -6,8 +6,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditi
 from collections.abc import Mapping, Sequence
 
 from kcm_cli.machinery import cel
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import Condition
-from kcm_cli.sandbox.apiserver.security.authorizer import aggregated
 from kcm_cli.sandbox.apiserver.types import Tree
 
 

@@ -5,6 +5,7 @@ upstream: pkg/registry/core/pod/storage/storage.go (v1.36)
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import names
+from kcm_cli.machinery.errors import aggregated
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
@@ -113,7 +114,7 @@ def _check_target(target: Tree) -> None:
         name = target["name"]
         problems += [f"target.name: Invalid value: {quote(name)}: {why}" for why in names.dns1123_subdomain(name)]
     if problems:
-        raise plain(problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
+        raise plain(aggregated(problems))
 
 
 def _unbindable(name: str, why: str) -> ApiError:
