@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _read(parsed: Parsed, problems: list[str]) -> ManagerAccess | None:
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed)
     problems += unexpected(parsed, "kcm bug-report")
     return manager_access.of(values, problems)
 

@@ -190,7 +190,7 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
     """(the command, errors). ``manager_flags``: those from --flags-from."""
     problems = [*parsed_flags.problems, *_misplaced(parsed_flags), *unexpected(parsed_flags, "kcm plan")]
     problems += [*not_utf8(parsed_flags, _PATHS), *_empty(parsed_flags)]
-    values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed_flags)
     problems += _problems(values)
     changes: list[Change] = []
     try:

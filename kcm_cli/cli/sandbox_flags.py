@@ -153,7 +153,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
     rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
     policies, broken_policy = _file("audit-policy-file", parsed.values.get("audit-policy-file"), _policies)
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed)
     ranges, broken_ranges = _ranges(str(values["service-cluster-ip-range"]))
     options = SandboxOptions(
         port=_whole(values["port"]),

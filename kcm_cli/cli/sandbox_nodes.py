@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(usage.help_text(ABOUT, FLAGS))
         return 0
     verb, *names = parsed.rest or [""]
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed)
     count = values["count"]
     assert isinstance(count, int)
     order = Order(verb, tuple(names), str(values["kubeconfig"]), count, str(values["capacity"]))

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed)
     interval_s, to = values["interval"], manager_access.of(values, problems)
     problems += unexpected(parsed, "kcm top")
     namespace, slash, name = str(values["lease"]).partition("/")

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    values = FLAGS.values_of(parsed)
     words, since_s, for_s = list(parsed.rest), values["since"], values["for"]
     kind, slash, name = (words[0] if words else "").partition("/")
     if len(words) != 1:

@@ -119,6 +119,10 @@ class FlagSet:
         """Read arguments; never raises."""
         return _Parser(self, args).run()
 
+    def values_of(self, parsed: Parsed) -> dict[str, object]:
+        """The values of all flags by name: the given ones, and else the defaults."""
+        return {flag.name: parsed.values.get(flag.name, flag.default) for flag in self}
+
     def letter(self, letter: str) -> Flag | None:
         """The flag of a one-letter form."""
         return self._letters.get(letter)
