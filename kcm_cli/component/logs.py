@@ -27,7 +27,7 @@ import msgspec
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.logs_stream import BufferedStream, TextStream
 from kcm_cli.machinery.kref import KRef
-from kcm_cli.machinery.quoting import escaped, quote
+from kcm_cli.machinery.quoting import escaped, json_escaped, quote
 
 V1, V2, V3, V4, V5, V6, V7, V8, V9, V10 = 17, 15, 12, logging.DEBUG, 9, 8, 7, 6, 5, 4
 """Levels of the standard library for klog's verbosities."""
@@ -256,12 +256,7 @@ def _encode(value: object) -> str:
         text = msgspec.json.encode(value, enc_hook=str).decode()
     except UnicodeEncodeError:  # half a surrogate pair, as in arguments that are not UTF-8
         text = msgspec.json.encode(_without_halves(value)).decode()
-    return text if text.isprintable() else "".join(char if char.isprintable() else _unicode(char) for char in text)
-
-
-def _unicode(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return json_escaped(text)
 
 
 def _without_halves(value: object) -> object:

@@ -30,6 +30,18 @@ def escaped(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
+def json_escaped(text: str) -> str:
+    """A JSON text in which all that cannot be printed is escaped, also what turns the direction of text around."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _utf16_escape(char) for char in text)
+
+
+def _utf16_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def bounded(text: str, limit: int) -> str:
     """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -152,6 +152,6 @@ def _reported(requested: str) -> str:
 
 
 def _flag_texts(given: Mapping[options.Path, object], parsed: Parsed) -> dict[str, str]:
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in flag_set()}
+    values = flag_set().values_of(parsed)
     values |= {one.option.name: given[one.path] for one in bindings() if one.option.name and one.path in given}
     return {name: flag_set()[name].kind.show(values[name]) for name in sorted(values)}

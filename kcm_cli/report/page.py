@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from importlib import resources
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import json_escaped
 
 TRACE, PLAN, COMPARISON = "trace", "plan", "comparison"
 _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
@@ -22,7 +23,7 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 def page(kind: str, title: str, document: Mapping[str, object] | bytes) -> str:
     """The whole file. kind: which view shows it. document: as ``-o json`` prints it."""
     data = document if isinstance(document, bytes) else codec.encode(document)
-    text = _visible(data.decode("utf-8", "replace").translate(_MARKUP))
+    text = json_escaped(data.decode("utf-8", "replace").translate(_MARKUP))
     style, script = _part("page.css"), _part("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -41,18 +42,6 @@ def page(kind: str, title: str, document: Mapping[str, object] | bytes) -> str:
         f'<script type="application/json" id="data">{text}</script>\n'
         f"<script>{script}</script></body></html>\n"
     )
-
-
-def _visible(text: str) -> str:
-    """With JSON's escapes for what cannot be seen, or turns the direction of text around."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _part(name: str) -> str:

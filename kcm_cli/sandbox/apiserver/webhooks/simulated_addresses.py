@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery.addresses import Network
+from kcm_cli.machinery.addresses import Network, plain
 from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -22,10 +22,8 @@ class SimulatedAddresses:
 
     def has(self, text: str) -> bool:
         """Whether an IP address is simulated. Loopback addresses never are."""
-        address = ipaddress.ip_address(text)
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        if address.is_loopback:
+        address = plain(ipaddress.ip_address(text))
+        if address is None or address.is_loopback:
             return False
         return any(address in network for network in self._fixed) or any(address in each for each in self._given())
 
