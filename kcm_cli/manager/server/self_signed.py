@@ -19,6 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.component import key_pairs
 from kcm_cli.component.certificates import issue, name_of
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.files import replaced
 from kcm_cli.manager.errors import RunError
 
@@ -55,6 +56,22 @@ def make_pair(bind_address: str, now: datetime) -> Pair:
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return Pair(leaf.public_bytes(pem) + authority.public_bytes(pem), secret)
+
+
+class PairInMemory:
+    """A pair that is kept in memory, and is made anew when it is over, as one in files."""
+
+    def __init__(self, bind_address: str, clock: Clock) -> None:
+        self._bind_address, self._clock = bind_address, clock
+        self._made_at = clock.now()
+        self._pair = make_pair(bind_address, self._made_at)
+
+    def current(self) -> Pair:
+        """The pair to serve."""
+        now = self._clock.now()
+        if not self._made_at - _EARLY <= now < self._made_at + _YEAR:
+            self._made_at, self._pair = now, make_pair(self._bind_address, now)
+        return self._pair
 
 
 def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tuple[Path, Path]:

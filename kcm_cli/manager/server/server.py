@@ -31,7 +31,7 @@ from kcm_cli.manager.server.cluster_trust import ClusterTrust
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
-from kcm_cli.manager.server.self_signed import kept_pair, make_pair, renew
+from kcm_cli.manager.server.self_signed import PairInMemory, kept_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source
 from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
@@ -292,11 +292,11 @@ class Server:
         return ServingTls(config, (self._default_certificate(), *named), self._trust)
 
     def _default_certificate(self) -> Source:
-        config, now = self._config.serving, self._clock.now()
+        config = self._config.serving
         if config.cert_file and config.key_file:
             return Source(Path(config.cert_file), Path(config.key_file))
         if config.cert_dir:
-            self._kept = kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, now)
+            self._kept = kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, self._clock.now())
             return Source(*self._kept)
         log.info("Generated self-signed cert in-memory")
-        return Source(pair=make_pair(config.bind_address, now))
+        return Source(pair=PairInMemory(config.bind_address, self._clock))

@@ -22,7 +22,7 @@ from kcm_cli.machinery.addresses import parse_ip, plain
 from kcm_cli.machinery.names import dns1123_subdomain
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
-from kcm_cli.manager.server.self_signed import Pair
+from kcm_cli.manager.server.self_signed import Pair, PairInMemory
 from kcm_cli.manager.server.trust import Trust
 from kcm_cli.rest.ca_bundles import readable
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
@@ -32,17 +32,17 @@ _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESC
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The source of a certificate: two files, or a generated pair. ``names``: its server names."""
+    """The source of a certificate: two files, or a pair in memory. ``names``: its server names."""
 
     cert_file: Path | None = None
     key_file: Path | None = None
-    pair: Pair | None = None
+    pair: PairInMemory | None = None
     names: tuple[str, ...] = ()
 
     def read(self) -> Pair:
         """Read the certificate. Raises RunError."""
         if self.pair is not None:
-            return self.pair
+            return self.pair.current()
         assert self.cert_file is not None and self.key_file is not None
         try:
             return Pair(self.cert_file.read_bytes(), self.key_file.read_bytes())

@@ -13,10 +13,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server import self_signed
-from kcm_cli.manager.server.self_signed import Pair, kept_pair, renew
+from kcm_cli.manager.server.self_signed import Pair, PairInMemory, kept_pair, renew
 from kcm_cli.manager.server.tls import ServingTls, Source, make_context, names_in
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.ca_bundles import parse_bundle
@@ -191,3 +192,18 @@ def test_a_pair_that_cannot_be_made_anew_stays_whole(tmp_path: Path, monkeypatch
     with pytest.raises(RunError, match=f"^cert-dir: cannot write {tmp_path}: No space left on device$"):
         renew(*files, "127.0.0.1", now)
     assert [file.read_bytes() for file in files] == before
+
+
+async def test_a_pair_in_memory_is_made_anew_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    clock = LoopClock()
+    monkeypatch.setattr(clock, "now", lambda: now)
+    source, shown = Source(pair=PairInMemory("127.0.0.1", clock)), list[bytes]()
+    tls = ServingTls(ServingConfig(), (source,), Trust(TrustState()))
+    for days in (0, 364, 2, -500):
+        now += timedelta(days=days)
+        assert tls.refresh() == (days in (2, -500), [])
+        (certificate, *_) = x509.load_pem_x509_certificates(source.read().cert)
+        assert certificate.not_valid_before_utc < now < certificate.not_valid_after_utc
+        shown.append(source.read().cert)
+    assert len(set(shown)) == 3
