@@ -43,8 +43,7 @@ class Asked(msgspec.Struct, frozen=True):
     @property
     def resource(self) -> str:
         """``pods``, ``pods/status``; empty for nonResourceURLs."""
-        info = self.info
-        return f"{info.plural}/{info.subresource}" if info.subresource else info.plural
+        return self.info.resource
 
     @property
     def name(self) -> str:

@@ -101,8 +101,7 @@ def _is_subject(subject: Tree, user: User) -> bool:
 
 
 def _has_resource(rule: Tree, info: RequestInfo) -> bool:
-    resource = f"{info.plural}/{info.subresource}" if info.subresource else info.plural
-    wanted = ((rule["verbs"], info.verb), (rule["apiGroups"], info.group), (rule["resources"], resource))
+    wanted = ((rule["verbs"], info.verb), (rule["apiGroups"], info.group), (rule["resources"], info.resource))
     if not all(_names(*each) for each in wanted):
         return False
     if info.namespace:

@@ -86,6 +86,11 @@ class RequestInfo(msgspec.Struct, frozen=True):
     namespace: str = ""
     name: str = ""
 
+    @property
+    def resource(self) -> str:
+        """``pods``, ``pods/status``; empty for nonResourceURLs."""
+        return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
+
 
 class Attributes(msgspec.Struct):
     """The attributes of a request for admission. Mutating plugins change ``obj`` in place, and nobody changes ``old``.

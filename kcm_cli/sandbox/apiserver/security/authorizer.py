@@ -107,7 +107,6 @@ def _denied(errors: list[str]) -> Decision:
 def _words(user: User, info: RequestInfo) -> str:
     if not info.is_resource:
         return f"User {quote(user.name)} cannot {info.verb} path {quote(info.path)}"
-    resource = f"{info.plural}/{info.subresource}" if info.subresource else info.plural
     where = f"in the namespace {quote(info.namespace)}" if info.namespace else "at the cluster scope"
-    what = f"cannot {info.verb} resource {quote(resource)} in API group {quote(info.group)}"
+    what = f"cannot {info.verb} resource {quote(info.resource)} in API group {quote(info.group)}"
     return f"User {quote(user.name)} {what} {where}"
