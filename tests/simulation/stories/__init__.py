@@ -81,12 +81,6 @@ EXPLAINED = (
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
-        r"claims-of-devices/missed@\w+:pods:(waits|p)#\d",
-        r"resourceclaims.* p: (status\.(reservedFor|allocation)|metadata\.finalizers) is .*, and was not set",
-        "a pod that comes and goes while its watch shows nothing is seen neither to come nor to go, with upstream as "
-        "well: the claim that it had stays reserved for it until the claim changes, or the manager starts again",
-    ),
-    Explanation(
         r"device-pools/missed@ADDED:resourceslices\..*:s#1",
         r"resourcepoolstatusrequests.* r: status\.(conditions|pools|poolCount).*",
         "a request is answered once, from the caches, with upstream as well: the answer is of what they show by then",
