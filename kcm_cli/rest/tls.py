@@ -42,9 +42,12 @@ NOT_SIGNED = frozenset({2, 7, 20, 21})
 """X509_V_ERR_…: no certificate is taken for the issuer, or one that has not signed."""
 NOT_VALID = frozenset({9, 10})
 """X509_V_ERR_…: a certificate has ended, or has not begun: perhaps one of a CA that has another one for its key."""
-_FINAL = 2
 WRONG_PURPOSE = 26
 """X509_V_ERR_INVALID_PURPOSE: by a usage of keys, or by Netscape's type of a certificate, which Go does not know."""
+_FINAL = 2
+"""What a failure says that is no matter of the CA; see ``_says``."""
+_DER = 2
+"""_ssl.ENCODING_DER"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ def _shown_by(connection: ssl.SSLObject) -> list[bytes]:
     if hasattr(connection, "get_unverified_chain"):  # of Python 3.13
         return list(connection.get_unverified_chain())
     shown = connection._sslobj.get_unverified_chain()  # type: ignore[attr-defined]  # since 3.10
-    return [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in shown or ()]
+    return [one.public_bytes(_DER) for one in shown or ()]
 
 
 def _session_of(connection: ssl.SSLObject) -> ssl.SSLSession | None:
