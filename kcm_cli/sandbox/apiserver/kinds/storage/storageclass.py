@@ -6,7 +6,6 @@ pkg/registry/storage/storageclass/strategy.go, pkg/printers/internalversion/prin
 
 from collections import Counter
 from datetime import datetime
-from itertools import repeat
 
 from msgspec.structs import replace
 
@@ -37,7 +36,7 @@ def _topologies(terms: list[Tree], path: str) -> Errors:
         yield from _EXPRESSIONS(labelled, place)
         last = {item.get("key", ""): frozenset(item.get("values") or ()) for item in labelled}
         values = frozenset(last.items())
-        yield from repeat(errors.duplicate(place, ""), seen[values])
+        yield from (errors.duplicate(place, "") for _ in range(seen[values]))
         seen[values] += 1
 
 

@@ -47,3 +47,13 @@ async def test_errors_of_drivers_and_attachments_name_the_field_and_the_limit(ap
     status = {"attached": False, "attachError": {"message": "x" * 1025}}
     answer = await api.merge(f"{base}/volumeattachments/a/status", {"status": status})
     assert [cause["message"] for cause in answer.causes] == ["Too long: may not be more than 1024 bytes"]
+
+
+async def test_topologies_that_all_repeat_each_other_have_no_more_errors_than_a_response_can_hold(api: Api) -> None:
+    storage_class = {"metadata": {"name": "c"}, "provisioner": "d.x", "allowedTopologies": [{}] * 1000}
+    answer = await api.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
+    assert answer.status == 422 and len(answer.body) < 10_000
+    storage_class["allowedTopologies"] = [{}] * 3
+    answer = await api.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
+    places = [f"allowedTopologies[{number}].matchLabelExpressions" for number in range(3)]
+    assert [cause["field"] for cause in answer.causes] == sorted(places * 3 + places[1:] + places[2:])
