@@ -74,12 +74,18 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     Raises TooManyRights.
 
     The permissions of a rule are the product of its lists. Only those of rules that no owned rule covers as a whole
-    are compared.
+    are compared, with the owned rules that may cover some of them.
     """
     left = [rule for rule in wanted if not any(_covers(own, rule) for own in owned)]
-    if sum(map(_count, left)) * len(owned) > _MOST_COMPARED:
+    near = [[own for own in owned if _covers_some(own, rule)] for rule in left]
+    if sum(_count(rule) * max(len(some), 1) for rule, some in zip(left, near, strict=True)) > _MOST_COMPARED:
         raise TooManyRights
-    return [right for rule in left for right in _rights(rule) if not any(_covers(own, right) for own in owned)]
+    return [
+        right
+        for rule, some in zip(left, near, strict=True)
+        for right in _rights(rule)
+        if not any(_covers(own, right) for own in some)
+    ]
 
 
 def _count(rule: Rule) -> int:
@@ -111,6 +117,16 @@ def _covers(own: Rule, right: Rule) -> bool:
         and all(any(_url_covers(url, path) for url in own.urls) for path in right.urls)
         and (not own.names or (bool(right.names) and set(right.names) <= set(own.names)))
     )
+
+
+def _covers_some(own: Rule, rule: Rule) -> bool:
+    """False if an owned rule covers no permission of another rule, by its verbs, groups and resources."""
+    if "*" not in own.verbs and set(own.verbs).isdisjoint(rule.verbs):
+        return False
+    if rule.urls:
+        return bool(own.urls) or bool(rule.resources)
+    groups = "*" in own.groups or not set(own.groups).isdisjoint(rule.groups)
+    return groups and any(_resource_covered(own.resources, resource) for resource in rule.resources)
 
 
 def _resource_covered(own: _Names, resource: str) -> bool:

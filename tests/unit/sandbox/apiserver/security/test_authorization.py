@@ -216,6 +216,16 @@ async def test_a_rule_of_very_many_permissions_has_to_be_held_as_a_whole(api: Ap
     assert (await grant(api, holder, "most", most)).status == 201
 
 
+async def test_rules_that_cannot_cover_a_permission_do_not_count_as_compared(api: Api, grants: Grants) -> None:
+    lists = [",".join(f"{word}{number}" for number in range(20)) for word in ("r", "g")]
+    halves = [rule(verb, on=lists[0], groups=lists[1]) for verb in ("get", "list")]
+    others = [rule("get", "list", on=lists[0], groups=f"other{number}") for number in range(200)]
+    writer = await grants.user(rule("create", on="clusterroles", groups=GROUP), *halves, *others)
+    assert (await grant(api, writer, "both", rule("get", "list", on=lists[0], groups=lists[1]))).status == 201
+    answer = await grant(api, writer, "more", rule("get", "put", on=lists[0], groups=lists[1]))
+    assert answer.status == 403 and '{APIGroups:["g0"], Resources:["r0"], Verbs:["put"]}' in answer.message
+
+
 async def test_a_rule_of_very_many_permissions_takes_no_more_memory_than_its_lists(api: Api, grants: Grants) -> None:
     many = [f"n{number}" for number in range(300)]
     wide = {"apiGroups": ["", *many], "resources": ["pods", "*/status", *many], "resourceNames": ["a"]}
