@@ -10,6 +10,7 @@ apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.errors import aggregated
@@ -31,7 +32,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -219,10 +220,16 @@ class DefinitionController:
         return not self._store.count(gvr)
 
     def _object_written(self, gvr: GVR, event: Event) -> None:
-        if event.type == "ADDED":  # by a request that began earlier
+        if event.type != "DELETED" and self._is_missed(gvr, event.stored):
             self._emptied[gvr] = ""
         if event.type != "MODIFIED":
             self._next_tick.ask(event)
+
+    def _is_missed(self, gvr: GVR, stored: Stored) -> bool:
+        """Whether the deletion of all objects has passed one that is not being deleted: of a request that began
+        earlier, or of a snapshot that was restored."""
+        start, doc = self._emptied.get(gvr, ""), cast("Tree", stored.doc)
+        return (start is None or stored.key < start) and not doc["metadata"].get("deletionTimestamp")
 
     def _in_progress(self, doc: Tree) -> bool:
         found = condition(doc, "Terminating")

@@ -12,6 +12,7 @@ import pytest
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.runtime.turns import Part
+from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.crd import controller, published
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -451,6 +452,22 @@ async def test_a_definition_is_deleted_after_its_objects(api: Api) -> None:
         await asyncio.sleep(0.1)
         assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
         assert (await api.call("GET", THINGS)).body == b"404 page not found\n"
+
+
+async def test_a_definition_that_a_snapshot_restores_is_deleted_after_its_objects_again(api: Api) -> None:
+    await define(api)
+    held = thing("held")
+    held["metadata"]["finalizers"] = ["x.test/f"]
+    await api.json("POST", THINGS, held, status=201)
+    store = api.server.api.core.store
+    before = snapshots.take(store)
+    for _ in range(2):
+        await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+        await asyncio.sleep(0.1)
+        assert "deletionTimestamp" in (await api.json("GET", f"{THINGS}/held"))["metadata"]
+        snapshots.restore(store, before)
+        await asyncio.sleep(0.1)
+        assert "deletionTimestamp" not in (await api.json("GET", f"{THINGS}/held"))["metadata"]
 
 
 class AlwaysOver(Part):
