@@ -14,7 +14,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import object_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid, plain
+from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid, not_found, plain
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
@@ -149,6 +149,8 @@ class Creator:
             return kept if options.dry_run else self._store(call, name, kept)
 
     def _store(self, call: Call, name: str, doc: Tree) -> Stored:
+        if call.resource.custom and not self._is_defined(call):  # its definition was deleted meanwhile
+            raise not_found(*call.resource.named, name)
         doc["metadata"].pop("selfLink", None)
         check = limit(self._core.storage_key(call.hub.info, object_key(call.namespace, name)), 0)
         while True:
@@ -156,6 +158,11 @@ class Creator:
                 return self._core.store.create(call.hub.storage, call.namespace, name, doc, check)
             except TooLarge as error:
                 doc = smaller(doc, error, applied=call.content_type in APPLY_TYPES)
+
+    def _is_defined(self, call: Call) -> bool:
+        """Whether a version of the resource is still served."""
+        catalog, storage = self._core.catalog, call.hub.storage
+        return catalog.by_gvr(call.resource.gvr) is not None or any(one.storage == storage for one in catalog)
 
     def around(self, call: Call, write: Write) -> AbstractAsyncContextManager[None]:
         """What the kind declares around the write of an object."""

@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.crd import controller, published
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.types import Attributes
 from tests.kit.api import Api
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -468,6 +469,30 @@ async def test_a_definition_that_a_snapshot_restores_is_deleted_after_its_object
         snapshots.restore(store, before)
         await asyncio.sleep(0.1)
         assert "deletionTimestamp" not in (await api.json("GET", f"{THINGS}/held"))["metadata"]
+
+
+async def test_a_request_that_outlives_the_definition_creates_nothing(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await define(api)
+    admission = api.server.api.core.admission
+    validate, waits, goes_on = admission.validate, asyncio.Event(), asyncio.Event()
+
+    async def slow(attrs: Attributes) -> None:
+        await validate(attrs)
+        if attrs.resource.custom:
+            waits.set()
+            await goes_on.wait()
+
+    monkeypatch.setattr(admission, "validate", slow)
+    late = asyncio.create_task(api.call("POST", THINGS, thing("late")))
+    await waits.wait()
+    await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+    await asyncio.sleep(0.1)
+    goes_on.set()
+    assert (await late).status == 404
+    await define(api)
+    assert (await api.json("GET", THINGS))["items"] == []
 
 
 class AlwaysOver(Part):
