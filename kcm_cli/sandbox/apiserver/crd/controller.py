@@ -71,9 +71,9 @@ class DefinitionController:
 
     def _run(self) -> None:
         self._read()
-        names, self._changed = self._changed, set()
-        for name in sorted(names):
+        for name in sorted(self._changed):
             self._update(name, self._accept)
+            self._changed.discard(name)
         self._serve()
         for name, definition in sorted(self._known.items()):
             if definition.accepted and not definition.established:

@@ -16,7 +16,7 @@ from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.crd import controller, published
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.store import NotKept, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes
 from tests.kit.api import Api
 
@@ -469,6 +469,23 @@ async def test_a_definition_that_a_snapshot_restores_is_deleted_after_its_object
         snapshots.restore(store, before)
         await asyncio.sleep(0.1)
         assert "deletionTimestamp" not in (await api.json("GET", f"{THINGS}/held"))["metadata"]
+
+
+async def test_a_definition_whose_status_was_not_kept_is_judged_again_with_the_next_one(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise NotKept("the disk is full")
+
+    raised: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: raised.append(context["exception"]))
+    with monkeypatch.context() as patched:
+        patched.setattr(api.server.api.core.own, "update_status", full)
+        await define(api)
+    assert list(map(str, raised)) == ["the disk is full"]
+    await define(api, definition(plural="others", kind="Other"))
+    found = await api.json("GET", f"{DEFINITIONS}/things.x.test")
+    assert conditions(found)["Established"] == ("True", "InitialNamesAccepted")
 
 
 async def test_a_request_that_outlives_the_definition_creates_nothing(
