@@ -65,6 +65,21 @@ def rules_of(role: Tree) -> list[Rule]:
     ]
 
 
+class _Held(msgspec.Struct, frozen=True):
+    """A rule with which many permissions are compared."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    urls: _Names
+
+    @classmethod
+    def of(cls, rule: Rule) -> "_Held":
+        verbs, groups, resources, names = map(frozenset, (rule.verbs, rule.groups, rule.resources, rule.names))
+        return cls(verbs, groups, resources, names, rule.urls)
+
+
 class TooManyRights(Exception):
     """The wanted rules have more permissions than can be compared one by one."""
 
@@ -76,8 +91,9 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     The permissions of a rule are the product of its lists. Only those of rules that no owned rule covers as a whole
     are compared, with the owned rules that may cover some of them.
     """
-    left = [rule for rule in wanted if not any(_covers(own, rule) for own in owned)]
-    near = [[own for own in owned if _covers_some(own, rule)] for rule in left]
+    held = [_Held.of(rule) for rule in owned]
+    left = [rule for rule in wanted if not any(_covers(own, rule) for own in held)]
+    near = [[own for own in held if _covers_some(own, rule)] for rule in left]
     if sum(_count(rule) * max(len(some), 1) for rule, some in zip(left, near, strict=True)) > _MOST_COMPARED:
         raise TooManyRights
     return [
@@ -109,27 +125,27 @@ def _rights(rule: Rule) -> Iterator[Rule]:
         yield Rule((verb,), urls=(url,))
 
 
-def _covers(own: Rule, right: Rule) -> bool:
+def _covers(own: _Held, right: Rule) -> bool:
     return (
-        ("*" in own.verbs or set(right.verbs) <= set(own.verbs))
-        and ("*" in own.groups or set(right.groups) <= set(own.groups))
+        ("*" in own.verbs or own.verbs.issuperset(right.verbs))
+        and ("*" in own.groups or own.groups.issuperset(right.groups))
         and all(_resource_covered(own.resources, resource) for resource in right.resources)
         and all(any(_url_covers(url, path) for url in own.urls) for path in right.urls)
-        and (not own.names or (bool(right.names) and set(right.names) <= set(own.names)))
+        and (not own.names or (bool(right.names) and own.names.issuperset(right.names)))
     )
 
 
-def _covers_some(own: Rule, rule: Rule) -> bool:
+def _covers_some(own: _Held, rule: Rule) -> bool:
     """False if an owned rule covers no permission of another rule, by its verbs, groups and resources."""
-    if "*" not in own.verbs and set(own.verbs).isdisjoint(rule.verbs):
+    if "*" not in own.verbs and own.verbs.isdisjoint(rule.verbs):
         return False
     if rule.urls:
         return bool(own.urls) or bool(rule.resources)
-    groups = "*" in own.groups or not set(own.groups).isdisjoint(rule.groups)
+    groups = "*" in own.groups or not own.groups.isdisjoint(rule.groups)
     return groups and any(_resource_covered(own.resources, resource) for resource in rule.resources)
 
 
-def _resource_covered(own: _Names, resource: str) -> bool:
+def _resource_covered(own: frozenset[str], resource: str) -> bool:
     if "*" in own or resource in own:
         return True
     _, slash, subresource = resource.partition("/")

@@ -1,6 +1,7 @@
 """Authorization: rules of roles, bindings, immediate changes, escalation, impersonation, reviews."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,8 +9,10 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.security import bindings
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.security.rules import Rule, uncovered
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 from tests.kit.api import Answer, Api
+from tests.kit.growth import grows_less
 from tests.kit.places import REFERENCE
 
 Tree = dict[str, Any]
@@ -224,6 +227,15 @@ async def test_rules_that_cannot_cover_a_permission_do_not_count_as_compared(api
     assert (await grant(api, writer, "both", rule("get", "list", on=lists[0], groups=lists[1]))).status == 201
     answer = await grant(api, writer, "more", rule("get", "put", on=lists[0], groups=lists[1]))
     assert answer.status == 403 and '{APIGroups:["g0"], Resources:["r0"], Verbs:["put"]}' in answer.message
+
+
+def test_a_comparison_takes_as_long_with_a_long_rule() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        verbs, groups, resources = (tuple(f"{word}{number}" for number in range(size)) for word in "vgr")
+        wanted = [Rule((*verbs[:10], "more"), groups[:10], resources[:10])]
+        return lambda: uncovered([Rule(verbs, groups, resources)], wanted)
+
+    assert grows_less(prepare, 300, 4)
 
 
 async def test_a_rule_of_very_many_permissions_takes_no_more_memory_than_its_lists(api: Api, grants: Grants) -> None:
