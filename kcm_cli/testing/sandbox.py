@@ -201,7 +201,7 @@ class Sandbox:
             self._thread.join(STOP_S)
         if self._emptied is not None:
             self._emptied()
-        _tell(unhit)
+        _warn(unhit)
 
     def __enter__(self) -> Self:
         self.start()
@@ -406,11 +406,11 @@ class Sandbox:
         """End a fault. See ``Injection.remove``."""
         unhit = self._unhit([injected])
         self.run(lambda: self._server.api.faults.remove(injected.number))
-        _tell(unhit)
+        _warn(unhit)
 
     def _unhit(self, injected: Collection[Injected]) -> Sequence[str]:
-        """These faults end: a sentence for each that has not hit a request. It is told when all else is done, since it
-        may be an error."""
+        """These faults end: a sentence for each that has not hit a request. The caller warns when all else is done:
+        a warning may be an error."""
         ended = [one for one in injected if one in self._injected]
         self._injected = [one for one in self._injected if one not in ended]
         now_s = self.run(self._clock.monotonic) if ended else 0.0
@@ -440,7 +440,7 @@ class Sandbox:
             raise ValueError("this snapshot is of another cluster")
         unhit = self._unhit(self._injected)
         self._settle(snapshot)
-        _tell(unhit)
+        _warn(unhit)
 
     def _settle(self, snapshot: Snapshot) -> None:
         """Restore the objects until nothing changes any more. Raises SandboxError."""
@@ -705,7 +705,7 @@ def _prepare(server: SandboxServer) -> None:
         raise SandboxError(f"cannot listen on {server.options.bind_address}: {error.strerror}") from error
 
 
-def _tell(unhit: Sequence[str]) -> None:
+def _warn(unhit: Sequence[str]) -> None:
     """Warn of faults that have hit no request, where a test ended them."""
     if not unhit:
         return

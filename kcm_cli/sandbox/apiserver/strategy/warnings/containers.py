@@ -111,7 +111,7 @@ def _ports(opened: list[tuple[Tree, str]]) -> list[str]:
 
 
 _MOST = 1000
-"""Clashes that are told: a response has some kilobytes of warnings."""
+"""The maximum of clashes in the warnings: a response has some kilobytes of warnings."""
 _Numbers = dict[int, dict[str, list[int]]]
 """The places of ports, by host port and address."""
 

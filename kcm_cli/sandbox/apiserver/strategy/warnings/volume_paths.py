@@ -10,7 +10,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _MOST = 1000
-"""Overlaps that are told: a response has some kilobytes of warnings."""
+"""The maximum of overlaps in the warnings: a response has some kilobytes of warnings."""
 Place = tuple[str, str]
 """A path, and its source if the volume may have several."""
 
