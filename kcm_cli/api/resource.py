@@ -202,6 +202,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":
         """Decode one object of a list or watch, or return why that is not possible."""
+        if not codec.is_utf8(data) and _is_garbled(data):
+            return Undecodable(_metadata_of(data), "the metadata is not UTF-8", spoilt=True)
         try:
             obj = self.decode(data)
         except codec.DecodeError as error:
@@ -267,6 +269,15 @@ def _metadata_of_message(data: bytes) -> ObjectMeta:
 @lru_cache(1024)
 def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
     return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
+
+
+def _is_garbled(data: bytes | msgspec.Raw) -> bool:
+    """Whether there are bytes that are not UTF-8 where an object says which one it is. In managed fields and raw
+    extensions an API server passes on any bytes that it was given."""
+    members = codec.members(data)
+    metadata = codec.members(members.get("metadata", msgspec.Raw(b"{}")))
+    own = (value for name, value in metadata.items() if name != "managedFields")
+    return any(_INVALID in name for name in (*members, *metadata)) or not all(map(codec.is_utf8, own))
 
 
 def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:

@@ -109,6 +109,19 @@ def decode_or_none(data: Data, type_: type[T]) -> T | None:
         return None
 
 
+def is_utf8(data: Data) -> bool:
+    """Whether a text is UTF-8 throughout. Decoders check only the strings that they read: a key with other bytes is
+    one that they do not know, and its field seems to be absent."""
+    text = _bytes(data)
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_about_text(error: Exception) -> bool:
     """Whether a decoder found invalid UTF-8: a UnicodeError up to msgspec 0.22, and from 0.23 on one of msgspec's."""
     return isinstance(error, UnicodeError) or str(error).startswith("Invalid UTF-8")

@@ -112,7 +112,7 @@ class EventDecoder(Generic[T]):
 
     def _line(self, line: bytes) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
         if not self._pieces.pending:
-            if not self._resource.keeps_raw:
+            if not self._resource.keeps_raw and codec.is_utf8(line):
                 try:
                     event = codec.decode(line, self._typed)
                 except codec.DecodeError:

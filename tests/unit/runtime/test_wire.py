@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.core import PODS
-from kcm_cli.api.resource import Resource
+from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.rest.errors import ApiError, Expired, InternalError
 from kcm_cli.rest.transport import Unreadable
 from kcm_cli.runtime import wire
@@ -177,6 +178,25 @@ def test_invalid_utf_8_in_unknown_fields_is_unreadable() -> None:
     odd = {"type": "ADDED", "object": {"kind": "Deployment", "metadata": META, "neverHeardOf": "there"}}
     with pytest.raises(Unreadable):
         read(DEPLOYMENTS, json.dumps(odd).encode().replace(b"there", b"\xff") + b"\n")
+
+
+@KINDS
+@pytest.mark.parametrize("key", [b'"namespace"', b'"ownerReferences"', b'"kind"', b'"metadata"'])
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_a_key_that_is_no_utf_8_is_no_field_that_is_left_out(
+    resource: Resource[Any], metadata_only: bool, key: bytes
+) -> None:
+    """A deletion without the namespace was one of another object, and the real one stayed in the cache."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}
+    text = json.dumps({"metadata": {**META, "ownerReferences": [owner]}}).encode()
+    spoilt = text.replace(key, key[:-2] + b"\xff\xfe" + key[-2:])
+    assert spoilt != text
+    decoder = EventDecoder(resource, metadata_only=metadata_only)
+    with pytest.raises(Unreadable):
+        list(decoder.feed(b'{"type":"DELETED","object":%s}\n' % spoilt))
+    found = resource.read_item(msgspec.Raw(spoilt), metadata_only=metadata_only)
+    assert isinstance(found, Undecodable)
+    assert found.spoilt
 
 
 @pytest.mark.parametrize("chunk", [b"x" * 1000, b'{"a":\n' * 200], ids=["one line", "many lines"])
