@@ -26,7 +26,7 @@ def keys(press: Callable[[str], None]) -> Iterator[None]:
         for character in data.decode(errors="replace"):
             press(character)
 
-    tty.setcbreak(keyboard)
+    tty.setcbreak(keyboard, termios.TCSADRAIN)  # what was typed a moment ago is kept
     loop.add_reader(keyboard, read)
     try:
         yield
